@@ -142,6 +142,7 @@ fn specification(form: Form, instructions: &[Instruction], jobs: &[Job]) -> &'st
         cluster: Cluster::None,
         cooperative: false,
         dependency_wait: false,
+        team: false,
         shared_bytes: most,
         params: &PARAMS,
     };

@@ -93,6 +93,7 @@ impl WarpKernel {
             cluster: Cluster::None,
             cooperative: false,
             dependency_wait: false,
+            team: false,
             shared_bytes: 0,
             params: &PARAMS,
         };

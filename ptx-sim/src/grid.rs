@@ -8,7 +8,7 @@ use crate::exec::Context;
 use crate::exec::cluster::{Cluster, ClusterOutcome, ClusterState};
 use crate::exec::observe::Count;
 use crate::launch::{LaunchConfig, Report};
-use crate::machine::{ClusterGrid, Footprints, Grid, MachineConfig, Random};
+use crate::machine::{ClusterGrid, Footprints, Grid, MachineConfig, Random, RankProgress};
 use crate::printed::Printed;
 use crate::profile::Profile;
 use crate::report::Finding;
@@ -23,54 +23,70 @@ const MOST_BLOCKS: u32 = 32;
 /// Separates the choice of the number of clusters from the other sequences of the seed.
 const RESIDENTS: u64 = 0x6a09_e667_f3bc_c909;
 
-/// Runs all clusters: each to its end, or several of them interleaved.
-pub(crate) fn run(context: &Context<'_>, machine: &MachineConfig, config: &LaunchConfig) -> Report {
+/// Runs all clusters: each to its end, or several of them interleaved. `contexts` has one context
+/// for each rank of the team, all of them with the same program.
+pub(crate) fn run(contexts: &[Context<'_>], machine: &MachineConfig, config: &LaunchConfig) -> Report {
     let per_axis = std::array::from_fn(|axis| u64::from(config.grid[axis] / config.cluster[axis]));
     let cluster_grid = ClusterGrid { per_axis, cluster: config.cluster };
     // If some clusters may order the accesses of others, all accesses are recorded in one
     // structure.
-    let grid = context.program.is_strong_in_global().then(|| Arc::new(Grid::new(cluster_grid, machine)));
-    let machine = &MachineConfig { grid, ..machine.clone() };
-    let clusters = Clusters { machine, config, cluster_grid };
-    match residents(context, config, cluster_grid.count()) {
-        Some(concurrent) => run_interleaved(context, &clusters, concurrent),
-        None => run_in_order(context, &clusters),
+    let is_strong = contexts.iter().any(|context| context.program.is_strong_in_global());
+    let grid = is_strong.then(|| Arc::new(Grid::new(cluster_grid, machine)));
+    let (clusters, ranks) = (cluster_grid.count() as u32, contexts.len() as u32);
+    let machine = &MachineConfig { grid, clusters, ranks, ..machine.clone() };
+    let clusters = Clusters { contexts, machine, config, cluster_grid };
+    let resident =
+        contexts.iter().zip(0..).map(|(context, rank)| residents(context, config, &clusters, rank));
+    match (contexts, resident.collect::<Vec<_>>().as_slice()) {
+        ([context], [None]) => run_in_order(context, &clusters),
+        (_, resident) => run_interleaved(&clusters, resident),
     }
 }
 
-/// Returns how many clusters run interleaved, or `None` if they need no interleaving: each runs to
-/// its end before the next, or at the same time as others that cannot observe it.
+/// Returns how many clusters of a rank run interleaved, or `None` if they need no interleaving: each
+/// runs to its end before the next, or at the same time as others that cannot observe it.
 ///
 /// A cooperative launch interleaves all of its clusters. In other launches whose clusters observe
 /// each other's accesses, odd seeds pick a number. Running one cluster at a time is certain to find
 /// a wait for a later block. Running several finds errors that depend on the order of blocks.
-fn residents(context: &Context<'_>, config: &LaunchConfig, count: u64) -> Option<u64> {
+fn residents(
+    context: &Context<'_>,
+    config: &LaunchConfig,
+    clusters: &Clusters<'_>,
+    rank: u64,
+) -> Option<u64> {
+    let count = clusters.count();
     if config.cooperative {
         return Some(count);
     }
-    let picks = config.seed % 2 == 1 && config.host_threads == 0 && context.program.shares_memory();
+    // Ranks of a team are interleaved on one thread of the host in any case.
+    let is_interleaved = config.host_threads == 0 || clusters.contexts.len() > 1;
+    let picks = config.seed % 2 == 1 && is_interleaved && context.program.shares_memory();
     let blocks = config.cluster.iter().product::<u32>().max(1);
     let most = u64::from(MOST_BLOCKS / blocks).min(count);
-    let concurrent = || 2 + Random::new(config.seed ^ RESIDENTS).below(most - 1);
+    let concurrent = || 2 + Random::new(config.seed.wrapping_add(rank) ^ RESIDENTS).below(most - 1);
     (picks && most > 1).then(concurrent)
 }
 
-/// The clusters of a launch.
+/// The clusters of a launch, numbered through all ranks.
 struct Clusters<'l> {
+    /// The context of each rank.
+    contexts: &'l [Context<'l>],
     machine: &'l MachineConfig,
     config: &'l LaunchConfig,
     cluster_grid: ClusterGrid,
 }
 
 impl Clusters<'_> {
+    /// Returns the number of clusters of each rank.
     fn count(&self) -> u64 {
         self.cluster_grid.count()
     }
 
-    /// Returns the machine of cluster `index`, whose random choices form a sequence of their own.
-    fn machine(&self, index: u64) -> MachineConfig {
-        let (blocks, cluster) = (self.cluster_grid.blocks(index), index as u32);
-        let seed = self.config.seed.wrapping_add(index.wrapping_mul(0xd134_2543_de82_ef95));
+    /// Returns the machine of a cluster, whose random choices form a sequence of their own.
+    fn machine(&self, number: u64) -> MachineConfig {
+        let (blocks, cluster) = (self.cluster_grid.blocks(number % self.count().max(1)), number as u32);
+        let seed = self.config.seed.wrapping_add(number.wrapping_mul(0xd134_2543_de82_ef95));
         MachineConfig { blocks, cluster, seed, ..self.machine.clone() }
     }
 }
@@ -98,29 +114,37 @@ fn run_in_order(context: &Context<'_>, clusters: &Clusters<'_>) -> Report {
         }
         work();
     });
-    merged.into_inner().unwrap_or_else(PoisonError::into_inner).report(context, count)
+    merged.into_inner().unwrap_or_else(PoisonError::into_inner).report(clusters)
 }
 
 /// Interleaves clusters in an order that the seed picks, so that they can wait for each other.
-/// `concurrent` are live at a time, and when one ends the next begins. If one is stopped, all
-/// others are abandoned.
-fn run_interleaved(context: &Context<'_>, clusters: &Clusters<'_>, concurrent: u64) -> Report {
+/// `resident` has the number of clusters of each rank that are live at a time, 1 where it is
+/// `None`; when one ends, the next of its rank begins. If one is stopped, all others are abandoned.
+fn run_interleaved(clusters: &Clusters<'_>, resident: &[Option<u64>]) -> Report {
     let config = clusters.config;
     let mut merged = MergedReport::new(config.trace_events);
-    let events = (config.trace_events > 0).then(|| config.trace_events / concurrent.max(1) as usize);
-    let mut waiting = (0..clusters.count()).map(|index| {
-        let machine = clusters.machine(index);
-        let cluster = Cluster::new(context, machine, config.instruction_limit, events);
-        Interleaved { index, cluster, changes_seen: 0, polls: false }
-    });
-    let mut running: Vec<Interleaved<'_>> = waiting.by_ref().take(concurrent as usize).collect();
+    let resident: Vec<u64> = resident.iter().map(|resident| resident.unwrap_or(1)).collect();
+    let most = resident.iter().sum::<u64>().max(1);
+    let events = (config.trace_events > 0).then(|| config.trace_events / most as usize);
+    let mut queues: Vec<_> = clusters
+        .contexts
+        .iter()
+        .zip(0..)
+        .map(|(context, rank)| Queue::new(context, clusters, rank))
+        .collect();
+    let mut running = Vec::new();
+    for (queue, resident) in queues.iter_mut().zip(resident) {
+        running.extend((0..resident).map_while(|_| queue.begin(events)));
+    }
     let (mut random, mut changes) = (Random::new(config.seed), 0);
     while !running.is_empty() {
         let chosen = random.below(running.len() as u64) as usize;
         let Interleaved { cluster, changes_seen, polls, .. } = &mut running[chosen];
         if *polls && *changes_seen == changes {
             if running.iter().all(|entry| entry.polls && entry.changes_seen == changes) {
-                merged.take_last(running.into_iter().map(Interleaved::deadlock).collect());
+                let progress = progress(&queues, &running);
+                let deadlock = |entry: Interleaved<'_>| entry.deadlock(&progress);
+                merged.take_last(running.into_iter().map(deadlock).collect());
                 break;
             }
             continue;
@@ -136,25 +160,66 @@ fn run_interleaved(context: &Context<'_>, clusters: &Clusters<'_>, concurrent: u
             Ok(ClusterState::Running) => {}
             Ok(ClusterState::Polling) => *polls = true,
             Ok(ClusterState::Ended) => {
-                let Interleaved { index, cluster, .. } = running.swap_remove(chosen);
-                merged.take(index, cluster.outcome(Ok(())));
-                running.extend(waiting.next());
+                let Interleaved { number, rank, cluster, .. } = running.swap_remove(chosen);
+                merged.take(number, cluster.outcome(Ok(())));
+                running.extend(queues.get_mut(rank).and_then(|queue| queue.begin(events)));
             }
             Err(stop) => {
                 // The abandoned clusters are not reported: their findings would only say that they
                 // were stopped.
-                let Interleaved { index, cluster, .. } = running.swap_remove(chosen);
-                merged.take_last(vec![(index, cluster.outcome(Err(stop)))]);
+                let Interleaved { number, cluster, .. } = running.swap_remove(chosen);
+                merged.take_last(vec![(number, cluster.outcome(Err(stop)))]);
                 break;
             }
         }
     }
-    merged.report(context, clusters.count())
+    merged.report(clusters)
+}
+
+/// The clusters of a rank that have not begun.
+struct Queue<'c> {
+    context: &'c Context<'c>,
+    clusters: &'c Clusters<'c>,
+    rank: usize,
+    /// The number of the next cluster.
+    next: u64,
+    /// The number after that of the last cluster.
+    end: u64,
+}
+
+impl<'c> Queue<'c> {
+    fn new(context: &'c Context<'c>, clusters: &'c Clusters<'c>, rank: usize) -> Self {
+        let next = rank as u64 * clusters.count();
+        Self { context, clusters, rank, next, end: next + clusters.count() }
+    }
+
+    /// Begins the next cluster, which records up to `events` events. Returns `None` if all have
+    /// begun.
+    fn begin(&mut self, events: Option<usize>) -> Option<Interleaved<'c>> {
+        let number = self.next;
+        if number == self.end {
+            return None;
+        }
+        self.next += 1;
+        let (machine, limit) = (self.clusters.machine(number), self.clusters.config.instruction_limit);
+        let cluster = Cluster::new(self.context, machine, limit, events);
+        Some(Interleaved { number, rank: self.rank, cluster, changes_seen: 0, polls: false })
+    }
+}
+
+/// Returns how far each rank of a team has come. Empty without a team.
+fn progress(queues: &[Queue<'_>], running: &[Interleaved<'_>]) -> Vec<RankProgress> {
+    let of_rank = |queue: &Queue<'_>| RankProgress {
+        running: running.iter().filter(|entry| entry.rank == queue.rank).count() as u64,
+        waiting: queue.end - queue.next,
+    };
+    if queues.len() > 1 { queues.iter().map(of_rank).collect() } else { Vec::new() }
 }
 
 /// A cluster that is interleaved with others.
 struct Interleaved<'c> {
-    index: u64,
+    number: u64,
+    rank: usize,
     cluster: Cluster<'c>,
     /// The total of changes by all clusters when this one last began to poll.
     changes_seen: u64,
@@ -163,9 +228,9 @@ struct Interleaved<'c> {
 }
 
 impl Interleaved<'_> {
-    fn deadlock(mut self) -> (u64, ClusterOutcome) {
-        let stop = self.cluster.deadlock();
-        (self.index, self.cluster.outcome(Err(stop)))
+    fn deadlock(mut self, team: &[RankProgress]) -> (u64, ClusterOutcome) {
+        let stop = self.cluster.deadlock(team);
+        (self.number, self.cluster.outcome(Err(stop)))
     }
 }
 
@@ -257,14 +322,15 @@ impl MergedReport {
         }
     }
 
-    /// Returns the report of a launch of this many clusters.
-    fn report(mut self, context: &Context<'_>, clusters: u64) -> Report {
-        if !self.stopped && self.next < clusters {
+    /// Returns the report of the launch.
+    fn report(mut self, clusters: &Clusters<'_>) -> Report {
+        let Clusters { contexts, .. } = clusters;
+        if !self.stopped && self.next < clusters.count() * contexts.len() as u64 {
             let lost = "a launch has ended before all of its clusters";
             self.report.findings.add(Finding::internal(lost));
         }
-        let lines =
-            self.counts.into_iter().zip(&context.program.code).map(|(count, inst)| count.of_line(inst));
+        let code = contexts.iter().take(1).flat_map(|context| &context.program.code);
+        let lines = self.counts.into_iter().zip(code).map(|(count, inst)| count.of_line(inst));
         let (printed, printed_lost) = self.printed.finish();
         let profile = Profile::new(lines);
         Report { profile, printed, printed_lost, stopped: self.stopped, ..self.report }

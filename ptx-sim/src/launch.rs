@@ -48,7 +48,7 @@ pub struct LaunchConfig {
     /// The checks beyond those of bounds and alignment.
     pub checks: Checks,
     /// The number of clusters that run at a time, 256 at most. A cooperative launch ignores it and
-    /// interleaves all its clusters.
+    /// interleaves all its clusters. So does a team of several ranks, with some of their clusters.
     ///
     /// 0, the default, means one for each core of the host, unless the number could matter to the
     /// kernel ([`Kernel::shares_memory`](crate::Kernel::shares_memory)). Such a kernel runs one
@@ -101,8 +101,12 @@ pub enum Arg {
     Bytes(Vec<u8>),
     /// An address in [`GlobalMemory`].
     Address(u64),
+    /// Addresses in [`GlobalMemory`], one after the other.
+    Addresses(Vec<u64>),
     /// A tensor map: a parameter of 128 bytes.
     Map(TensorMap),
+    /// Tensor maps of 128 bytes, one after the other.
+    Maps(Vec<TensorMap>),
 }
 
 /// The result of a launch.
@@ -151,13 +155,15 @@ pub enum Error {
     },
     /// Global memory has no room for the module's variables.
     Memory,
+    /// The ranks cannot form a team, for this reason.
+    Team(String),
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NoKernel(name) => write!(f, "the module has no kernel `{name}`"),
-            Error::Arguments(why) | Error::Shape(why) => f.write_str(why),
+            Error::Arguments(why) | Error::Shape(why) | Error::Team(why) => f.write_str(why),
             Error::Blocks { found, limit } => write!(
                 f,
                 "{found} blocks are more than {limit}, the limit of a simulated grid: it would take {} or more; simulate a \
@@ -196,9 +202,82 @@ pub fn launch(
     config: &LaunchConfig,
     args: &[Arg],
 ) -> Result<Report, Error> {
-    let program = module.kernel(name).ok_or_else(|| Error::NoKernel(name.to_owned()))?;
-    let program = program.program;
-    check_shape(program, config)?;
+    launch_team(memory, name, config, &[Rank { module, args }])
+}
+
+/// A device of a team that runs one kernel together.
+#[derive(Clone, Copy, Debug)]
+pub struct Rank<'a> {
+    /// The module that the device has loaded, with variables of its own.
+    pub module: &'a Module,
+    /// The arguments.
+    pub args: &'a [Arg],
+}
+
+/// Runs a kernel on all ranks of a team at the same time: on each a grid of the same shape, with the
+/// rank's own arguments. All ranks access `memory`.
+///
+/// Clusters of different ranks are interleaved as the seed picks. Until a rank has ended, at least
+/// one of its clusters is running; how many run at a time follows the same rules as in a
+/// [`launch`]. Device scope does not reach another rank, system scope does.
+///
+/// # Errors
+///
+/// The errors of [`launch`], [`Error::Team`] if there are no ranks, more than 8, or modules of
+/// different texts, and [`Error::Blocks`] for all ranks together.
+pub fn launch_team(
+    memory: &mut GlobalMemory,
+    name: &str,
+    config: &LaunchConfig,
+    ranks: &[Rank<'_>],
+) -> Result<Report, Error> {
+    let Some(Rank { module, .. }) = ranks.first().filter(|_| ranks.len() <= limits::TEAM_RANKS as usize)
+    else {
+        let (most, found) = (limits::TEAM_RANKS, ranks.len());
+        return Err(Error::Team(format!("a team has 1 to {most} ranks, not {found}")));
+    };
+    if ranks.iter().any(|rank| !rank.module.has_text_of(module)) {
+        return Err(Error::Team("the modules of a team must have the same text".to_owned()));
+    }
+    let program = kernel(module, name)?;
+    check_shape(program, config, ranks.len() as u64)?;
+    let mut contexts = Vec::with_capacity(ranks.len());
+    for rank in ranks {
+        contexts.push(context(rank, memory, name, config)?);
+    }
+    let machine = MachineConfig {
+        thread_registers: program.thread_registers,
+        blocks: Vec::new(),
+        threads: config.block.iter().product(),
+        shared: limits::RESERVED_SHARED_BYTES..program.dynamic_shared + config.dynamic_shared_bytes,
+        seed: config.seed,
+        checks: config.checks,
+        global: Arc::new(memory.clone()),
+        copies: program.copies_global(),
+        used_immediately: program.loads.as_ref().map(|loads| Arc::clone(&loads.used_immediately)),
+        cluster: 0,
+        clusters: 1,
+        ranks: 1,
+        grid: None,
+        names: module.names(program.dynamic_shared),
+        lines: module.lines(),
+    };
+    Ok(grid::run(&contexts, &machine, config))
+}
+
+fn kernel<'m>(module: &'m Module, name: &str) -> Result<&'m Program, Error> {
+    module.kernel(name).map(|kernel| kernel.program).ok_or_else(|| Error::NoKernel(name.to_owned()))
+}
+
+/// Returns the state that all warps of a rank share.
+fn context<'m>(
+    rank: &Rank<'m>,
+    memory: &mut GlobalMemory,
+    name: &str,
+    config: &LaunchConfig,
+) -> Result<Context<'m>, Error> {
+    let Rank { module, args } = *rank;
+    let program = kernel(module, name)?;
     let params = parameters(program, args)?;
     let variables = module.variables(memory)?;
     let constants = program.constants.iter().map(|constant| {
@@ -210,7 +289,7 @@ pub fn launch(
         };
         [value; 32]
     });
-    let context = Context {
+    Ok(Context {
         program,
         constants: constants.collect(),
         const_ranges: module.const_ranges(&variables),
@@ -220,26 +299,11 @@ pub fn launch(
         cluster: config.cluster,
         dynamic_shared_bytes: config.dynamic_shared_bytes,
         profile: config.profile,
-    };
-    let machine = MachineConfig {
-        thread_registers: program.thread_registers,
-        blocks: Vec::new(),
-        threads: context.threads(),
-        shared: limits::RESERVED_SHARED_BYTES..program.dynamic_shared + config.dynamic_shared_bytes,
-        seed: config.seed,
-        checks: config.checks,
-        global: Arc::new(memory.clone()),
-        copies: program.copies_global(),
-        used_immediately: program.loads.as_ref().map(|loads| Arc::clone(&loads.used_immediately)),
-        cluster: 0,
-        grid: None,
-        names: module.names(program.dynamic_shared),
-        lines: module.lines(),
-    };
-    Ok(grid::run(&context, &machine, config))
+    })
 }
 
-fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
+/// Checks the shape of a grid that runs on each of `ranks` devices.
+fn check_shape(program: &Program, config: &LaunchConfig, ranks: u64) -> Result<(), Error> {
     let shape = |why: String| Err(Error::Shape(why));
     let volume =
         |extents: [u32; 3]| extents.iter().fold(1_u64, |all, &extent| all.saturating_mul(u64::from(extent)));
@@ -289,7 +353,10 @@ fn check_shape(program: &Program, config: &LaunchConfig) -> Result<(), Error> {
         let blocks = volume(grid);
         return shape(format!("at most {resident} blocks of this kernel run at once, not {blocks}"));
     }
-    let (found, limit) = (volume(grid), config.block_limit);
+    let (found, limit) = (volume(grid).saturating_mul(ranks), config.block_limit);
+    if ranks > 1 && found > u64::from(u32::MAX) {
+        return shape(format!("the ranks of a team have at most {} blocks together, not {found}", u32::MAX));
+    }
     if found > limit { Err(Error::Blocks { found, limit }) } else { Ok(()) }
 }
 
@@ -305,13 +372,16 @@ fn parameters(program: &Program, args: &[Arg]) -> Result<Vec<u8>, Error> {
     }
     let mut bytes = vec![0; program.param_bytes as usize];
     for (index, (arg, slot)) in args.iter().zip(&program.params).enumerate() {
+        let encoded = |map: &TensorMap| {
+            map.check().map_err(|why| Error::Arguments(format!("argument {index}: {why}")))?;
+            Ok(tensor_map::encode(map).to_vec())
+        };
         let value = match arg {
             Arg::Bytes(value) => value.clone(),
             Arg::Address(address) => address.to_le_bytes().to_vec(),
-            Arg::Map(map) => {
-                map.check().map_err(|why| Error::Arguments(format!("argument {index}: {why}")))?;
-                tensor_map::encode(map).to_vec()
-            }
+            Arg::Addresses(all) => all.iter().flat_map(|address| address.to_le_bytes()).collect(),
+            Arg::Map(map) => encoded(map)?,
+            Arg::Maps(all) => all.iter().map(encoded).collect::<Result<Vec<_>, Error>>()?.concat(),
         };
         let target = bytes.get_mut(slot.offset as usize..(slot.offset + slot.bytes) as usize);
         match target.filter(|target| target.len() == value.len()) {

@@ -77,7 +77,9 @@ mod residents;
 pub mod tensor_map;
 pub mod trace;
 
-pub use launch::{Arg, Error, LaunchConfig, MOST_SHARED_BYTES, Report, launch, least_time};
+pub use launch::{
+    Arg, Error, LaunchConfig, MOST_SHARED_BYTES, Rank, Report, launch, launch_team, least_time,
+};
 pub use machine::{Checks, CopyKind, Counters, GlobalFault, GlobalMemory, GlobalOrder, Moved};
 pub use module::{Kernel, Module};
 pub use parse::LoadError;

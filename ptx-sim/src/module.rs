@@ -141,6 +141,11 @@ impl Module {
         self.names.iter().map(|name| name.to).max().unwrap_or(0)
     }
 
+    /// Returns whether both modules were loaded from the same text.
+    pub(crate) fn has_text_of(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || self.text == other.text
+    }
+
     pub(crate) fn lines(&self) -> Lines {
         Arc::clone(&self.lines)
     }

@@ -92,7 +92,7 @@ impl Residents {
                     cluster.notify_change();
                 }
                 Ok(ClusterState::Polling) => {
-                    break Err(cluster.deadlock());
+                    break Err(cluster.deadlock(&[]));
                 }
                 Ok(ClusterState::Ended) => break Ok(()),
                 Err(stop) => break Err(stop),

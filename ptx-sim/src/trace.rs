@@ -23,6 +23,8 @@ pub struct Trace {
 /// An interval or an instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
+    /// The rank of the device, if a team runs the kernel.
+    pub rank: Option<u32>,
     /// Index in the grid of the block that the event belongs to.
     pub block: [u32; 3],
     /// The row of the timeline: the warp, engine or mbarrier.

@@ -26,6 +26,7 @@ mod shared_window;
 mod spins;
 mod stops;
 mod swizzle;
+mod team;
 mod tensor_maps;
 mod timeline;
 mod warps;

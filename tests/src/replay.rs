@@ -9,7 +9,9 @@ use ptx_sim::tensor_map::{Fill, Mode};
 use ptx_sim::{Arg, Findings, GlobalMemory, GlobalOrder, LaunchConfig, Module, TensorMap, launch};
 use tma_codegen::check::{CheckedKernel, for_target};
 use tma_codegen::diag::{Counterexample, LaunchInput, Sink};
-use tma_codegen::ir::{Axis, Cluster, Kernel, Param, ParamKind, Scalar, StmtKind, visit};
+use tma_codegen::ir::{
+    Axis, Cluster, Kernel, Param, ParamKind, Presence, Scalar, StmtKind, TeamNumber, visit,
+};
 use tma_codegen::{Checks, Target, compile_kernel};
 use tma_model::TileType;
 
@@ -129,8 +131,10 @@ fn argument(param: &Param, example: &Counterexample, memory: &mut GlobalMemory) 
         found.map(|(_, number)| *number)
     };
     Ok(match param.kind() {
+        _ if matches!(param.presence, Presence::OwnOf(_)) => vec![],
         Some(ParamKind::Scalar(scalar)) => {
-            let value = number(&LaunchInput::Param(param.name.clone())).unwrap_or(0);
+            let otherwise = i128::from(param.presence == Presence::Team(TeamNumber::Ranks));
+            let value = number(&LaunchInput::Param(param.name.clone())).unwrap_or(otherwise);
             vec![Arg::Bytes(bytes(value, scalar))]
         }
         Some(ParamKind::Global(element)) => {
@@ -146,7 +150,10 @@ fn argument(param: &Param, example: &Counterexample, memory: &mut GlobalMemory) 
             vec![Arg::Address(address), Arg::Bytes(len.to_le_bytes().into())]
         }
         Some(ParamKind::Tiles(tile)) => vec![Arg::Map(tensor(tile, memory)?)],
-        Some(ParamKind::Columns(..) | ParamKind::Maps(_)) | None => {
+        Some(
+            ParamKind::Columns(..) | ParamKind::Maps(_) | ParamKind::PeerGlobals(_) | ParamKind::PeerMaps(_),
+        )
+        | None => {
             anyhow::bail!("`{}` is made by the runtime alone", param.name)
         }
     })

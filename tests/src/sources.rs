@@ -144,6 +144,7 @@ pub fn corpus() -> &'static [Source] {
         "structs": "tests/src/kernels/structs.rs",
         "swizzled": "tests/src/kernels/swizzled.rs",
         "tables": "tests/src/kernels/tables.rs",
+        "teams": "tests/src/kernels/teams.rs",
         "tensors": "tests/src/kernels/tensors.rs",
         "tiles": "tests/src/kernels/tiles.rs",
         "map_options": "tests/src/kernels/map_options.rs",

@@ -265,6 +265,7 @@ fn spec(block: &CodeBlock) -> &'static KernelSpec {
         cluster: Cluster::None,
         cooperative: block.code.contains("sync_grid("),
         dependency_wait: false,
+        team: false,
         shared_bytes: checked.kernel.layout().bytes(),
         params: params.collect::<Vec<_>>().leak(),
     };

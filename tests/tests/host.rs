@@ -5,7 +5,7 @@
 use std::ops::Mul;
 use std::path::Path;
 
-use tma_runtime::launch::Instances;
+use tma_runtime::launch::{Arg, GlobalSlice, GlobalSliceMut, Instances, launch_team};
 use tma_runtime::prelude::*;
 use tma_runtime::tune::{Cache, Tuner, candidates};
 use tma_tests::sources::code_blocks;
@@ -59,6 +59,17 @@ pub fn strided_sum(values: Global<f32>, total: Global<f32>) {
         part += values.get(i);
     }
     total.atomic_add(0, part);
+}
+
+/// Sums the parts of all ranks.
+#[tma_kernel(threads = 128)]
+pub fn sum_of_ranks(parts: Peers<Global<f32>>, sums: Global<f32>) {
+    let i = block_idx().x * 128 + thread_idx().x;
+    let mut sum = 0.0;
+    for r in 0..ranks() {
+        sum += parts.of(r).get(i);
+    }
+    sums.set(i, sum);
 }
 
 /// Computes `values * factor` for any element type.
@@ -309,6 +320,28 @@ fn tuned_sum(folder: &Path) -> Result<Cache, Error> {
     stream.synchronize()?;
     assert_eq!(total.to_vec()?, [4096.0]);
     Ok(tuned.cache)
+}
+
+#[test]
+fn teams() -> Result<(), Error> {
+    let team = Team::open()?;
+    let of_ranks: Vec<_> = (0..team.ranks()).map(|rank| vec![rank as f32; 128]).collect();
+    let parts = team.tensors(&of_ranks, [128])?;
+    let mut sums = team.zeros([128])?;
+    sum_of_ranks::launch(&team, 1, &parts, &mut sums)?;
+    let wanted = (0..team.ranks()).sum::<usize>() as f32;
+    assert_eq!(sums.to_vecs()?, vec![vec![wanted; 128]; team.ranks()]);
+
+    let values = team.tensors(&of_ranks, [128])?;
+    let mut totals = team.zeros::<f32, 1>([1])?;
+    let args = values.views().zip(totals.views_mut()).map(|(values, total)| {
+        vec![Arg::global(GlobalSlice::new(values)), Arg::global_mut(GlobalSliceMut::new(total))]
+    });
+    launch_team(&team, &sum::SPEC, Grid::x(1), &args.collect::<Vec<_>>())?;
+    for (rank, total) in totals.to_vecs()?.into_iter().enumerate() {
+        assert_eq!(total, [128.0 * rank as f32]);
+    }
+    Ok(())
 }
 
 #[test]

@@ -273,6 +273,7 @@ fn run_barriers(rewrite: impl Fn(KernelParts) -> KernelParts) -> anyhow::Result<
         cluster: Cluster::Fixed([2, 1, 1]),
         cooperative: false,
         dependency_wait: false,
+        team: false,
         shared_bytes: kernel.layout().bytes(),
         params: vec![param("input", false), param("output", true)].leak(),
     };

@@ -94,6 +94,7 @@ fn spec(block: &CodeBlock) -> &'static KernelSpec {
         cluster,
         cooperative: false,
         dependency_wait: false,
+        team: false,
         shared_bytes: checked.kernel.layout().bytes(),
         params: params(kernel),
     };

@@ -56,6 +56,7 @@ mod dependent;
 pub mod gemm;
 pub mod model;
 pub mod optimizer;
+pub mod team;
 mod workspace;
 
 pub use attention::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};

@@ -16,7 +16,13 @@ pub enum Help {
 
     Order(Memory),
     OrderByFlag,
+    OrderRanks,
     WidenScope,
+    /// Ranks of a team.
+    SystemScope {
+        from: u32,
+        to: u32,
+    },
     ReleaseToCluster,
     ReleaseTile,
 
@@ -160,6 +166,16 @@ impl Help {
                  acquire semantics before the second, both at a scope that includes the other thread (or \
                  with {} around relaxed accesses): nothing else orders accesses between clusters",
                 both("`fence()`", "`fence.acq_rel.gpu`")
+            ),
+            Self::OrderRanks => format!(
+                "set a flag with release semantics after the first access, and read it with acquire semantics \
+                 before the second, both at system scope, {}: nothing else orders accesses of different ranks",
+                both("`Scope::System`", "`.sys`")
+            ),
+            Self::SystemScope { from, to } => format!(
+                "device scope does not reach from rank {from} to rank {to}; use system scope, {}, in both \
+                 threads",
+                both("`Scope::System`", "`.sys`")
             ),
             Self::WidenScope => format!(
                 "use the narrowest scope that includes both threads: {} is a block, {} a cluster, {} the \

@@ -86,6 +86,11 @@ pub const WARPGROUP_THREADS: u32 = 128;
 /// argument processing" (32,764 bytes since CUDA 12.1). This is the limit of older drivers, 4,096.
 pub const PARAM_BYTES: u64 = 4096;
 
+/// Maximum ranks of a team, the devices that run one kernel together: the GPUs that NVLink joins in
+/// one host. Source: NVIDIA DGX H100/H200 User Guide, "Introduction to NVIDIA DGX H100/H200
+/// Systems".
+pub const TEAM_RANKS: u32 = 8;
+
 /// Maximum dimensions of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`,
 /// `tensorRank`.
 pub const MAX_RANK: usize = 5;

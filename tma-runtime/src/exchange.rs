@@ -124,7 +124,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         }
         // From here on the tensor frees the memory, as cust would have done.
         mem::forget(buffer);
-        let memory = Arc::new(Memory { device: device.clone(), address, bytes, is_foreign: false });
+        let memory = Arc::new(Memory::new(device, address, bytes, false));
         Ok(Self { memory, shape, elements: PhantomData })
     }
 
@@ -143,6 +143,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         const { assert!(size_of::<B>() == size_of::<T>(), "elements differ in size") };
         let (device, len) = (self.device().clone(), self.len());
         device.gpu()?.wait_for_non_blocking()?;
+        self.memory.wait_for_peers()?;
         let memory = Arc::into_inner(self.memory);
         let memory = memory.ok_or(ForeignError::Shared { device: device.id() })?;
         if memory.is_foreign {

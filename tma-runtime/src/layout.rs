@@ -75,6 +75,11 @@ impl Layout {
         self.address
     }
 
+    /// Returns the layout of a tensor of the same shape and strides at another address.
+    pub(crate) const fn at(self, address: u64) -> Self {
+        Self { address, ..self }
+    }
+
     /// Returns the extents in elements, outermost first.
     pub fn shape(&self) -> &[u64] {
         &self.shape[..self.rank as usize]

@@ -68,6 +68,8 @@
 //!   type-checks it; it only runs on a device.
 //! * [`Device`], [`DeviceTensor`], [`Stream`] and [`launch`] are the host side: memory, ordering
 //!   and launches.
+//! * [`Team`] and [`SymmetricTensor`] are several devices that run one kernel together, and their
+//!   memory.
 //! * [`spec`] describes a compiled kernel to the host. [`map`] derives the parameters of a tensor
 //!   map from a tensor and a kernel's tile, and checks every rule of the hardware.
 //! * [`trace`] records what the warps of a launch waited for, on a GPU.
@@ -142,9 +144,10 @@ pub mod testing;
 pub use ::cust;
 pub use device::Device;
 pub use device::stream::{Event, Stream};
+pub use device::team::Team;
 pub use error::{
     ArgumentKind, ClusterError, DeadlockReport, DriverStatus, Error, ForeignError, MapError, PictureError,
-    TraceError, TuneError, ViewError,
+    TeamError, TraceError, TuneError, ViewError,
 };
 pub use launch::graph::{Capture, Graph};
 pub use launch::prepared::Prepared;
@@ -154,6 +157,7 @@ pub use map::picture;
 pub use ptx_sim;
 pub use scalar::Scalar;
 pub use tensor::DeviceTensor;
+pub use tensor::symmetric::SymmetricTensor;
 pub use tensor::view::{TensorView, TensorViewMut};
 pub use tma_macros::{tma_device, tma_kernel, tma_module};
 
@@ -162,7 +166,8 @@ pub mod prelude {
     pub use crate::lang::*;
     pub use crate::launch::{Grid, Im2col, Im2colExt, L2Promotion, MapArgExt, MapWorkspace};
     pub use crate::{
-        Capture, Device, DeviceTensor, Error, Event, Graph, Prepared, Stream, TensorView, TensorViewMut,
+        Capture, Device, DeviceTensor, Error, Event, Graph, Prepared, Stream, SymmetricTensor, Team,
+        TensorView, TensorViewMut,
     };
     pub use tma_macros::{tma_device, tma_kernel, tma_module};
 }

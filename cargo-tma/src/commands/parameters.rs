@@ -1,7 +1,7 @@
 //! Examples of arguments for the parameters of a kernel, in the syntax of `cargo tma run`.
 
 use tma_codegen::abi;
-use tma_codegen::ir::{Kernel, Param, ParamKind};
+use tma_codegen::ir::{Kernel, Param, ParamKind, Presence, TeamNumber};
 use tma_model::{Interleave, Scalar, Swizzle, TileType};
 
 /// Number of elements of a buffer in an example.
@@ -22,7 +22,7 @@ pub(super) fn help(kernel: &Kernel) -> String {
     let mut buffers = Buffers { of_maps: 0, argument: kernel.params.iter().filter(is_map).count() };
     let mut text = format!("\n`{}` takes these arguments, in order:\n", kernel.path());
     let mut next = 0;
-    for param in &kernel.params {
+    for param in kernel.passed_params() {
         let last = next + abi::abi_params(param).len();
         let numbers: Vec<_> = (next..last).map(|number| number.to_string()).collect();
         let description = format!("{}: {}", param.name, param.ty);
@@ -54,6 +54,12 @@ impl Buffers {
                 self.next_argument();
                 "--arg zeros:u8:1024 --arg u64:8   # room for 8 maps of 128 bytes, and their number"
                     .to_owned()
+            }
+            Some(ParamKind::PeerGlobals(_) | ParamKind::PeerMaps(_)) => {
+                "launched by the runtime alone: the memory of all ranks".to_owned()
+            }
+            Some(ParamKind::Scalar(_)) if param.presence == Presence::Team(TeamNumber::Rank) => {
+                "--arg u32:0".to_owned()
             }
             Some(ParamKind::Scalar(scalar)) => format!("--arg {}:1", number_type(scalar)),
             None => String::new(),

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use tma_model::assertion;
 
-use crate::ir::{Kernel, Param, ParamKind};
-use crate::limits::MAP_BYTES;
+use crate::ir::{Kernel, Param, ParamKind, Presence};
+use crate::limits::{MAP_BYTES, TEAM_RANKS};
 
 /// The types in the module of a generic kernel. These names are reserved: the launcher of an
 /// instance is in a module of the instance's name.
@@ -17,6 +17,11 @@ pub(crate) const MODULE_TYPES: [&str; 5] = ["Instance", "Compiled", "Sealed", "K
 pub enum AbiParam {
     /// A 128-byte tensor map, 64-byte aligned, by value in constant memory.
     TensorMap,
+    /// The tensor map of each rank, [`TEAM_RANKS`] of them, 64-byte aligned, by value in constant
+    /// memory.
+    PeerMaps,
+    /// The addresses of a slice of global memory of each rank, [`TEAM_RANKS`] `u64`.
+    PeerAddresses,
     /// The address of a slice of global memory (`u64`).
     GlobalAddress,
     /// The number of elements of that slice (`u64`).
@@ -29,7 +34,9 @@ impl AbiParam {
     /// Returns the size in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
-            Self::TensorMap => 128,
+            Self::TensorMap => MAP_BYTES as u64,
+            Self::PeerMaps => (TEAM_RANKS * MAP_BYTES) as u64,
+            Self::PeerAddresses => TEAM_RANKS as u64 * 8,
             Self::GlobalAddress | Self::GlobalLen => 8,
             Self::Scalar(bytes) => bytes as u64,
         }
@@ -41,10 +48,19 @@ impl AbiParam {
 /// An `Option<Global<T>>` is a slice like any other, and a `bool` of its own behind all parameters
 /// of the signature. Without an argument, the address is null, the length 0 and the `bool` false.
 /// The address alone would not do, since that of an empty tensor may be null as well.
+///
+/// The ranks that a team does not have repeat the last one. A team kernel's own rank and the number
+/// of ranks are behind all other parameters. A rank's own slice is none: the kernel reads its
+/// address among those of all ranks.
 pub fn abi_params(param: &Param) -> Vec<AbiParam> {
+    if matches!(param.presence, Presence::OwnOf(_)) {
+        return vec![];
+    }
     match param.kind() {
         Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => vec![AbiParam::TensorMap],
         Some(ParamKind::Global(_) | ParamKind::Maps(_)) => vec![AbiParam::GlobalAddress, AbiParam::GlobalLen],
+        Some(ParamKind::PeerMaps(_)) => vec![AbiParam::PeerMaps],
+        Some(ParamKind::PeerGlobals(_)) => vec![AbiParam::PeerAddresses, AbiParam::GlobalLen],
         Some(ParamKind::Scalar(scalar)) => vec![AbiParam::Scalar(scalar.bytes())],
         None => vec![],
     }
@@ -53,9 +69,12 @@ pub fn abi_params(param: &Param) -> Vec<AbiParam> {
 /// Returns the alignment of a slice's address in bytes.
 pub fn alignment(param: &Param) -> u32 {
     let element = match param.kind() {
-        Some(ParamKind::Global(element)) => element.bytes(),
+        Some(ParamKind::Global(element) | ParamKind::PeerGlobals(element)) => element.bytes(),
         Some(ParamKind::Maps(_)) => MAP_BYTES,
-        Some(ParamKind::Tiles(_) | ParamKind::Columns(..) | ParamKind::Scalar(_)) | None => 1,
+        Some(
+            ParamKind::Tiles(_) | ParamKind::Columns(..) | ParamKind::PeerMaps(_) | ParamKind::Scalar(_),
+        )
+        | None => 1,
     };
     element.max(param.unit)
 }

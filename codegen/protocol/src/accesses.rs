@@ -1,6 +1,6 @@
 //! Accesses of threads and copies to shared and global memory, and their conflicts.
 
-use tma_front::ir::{Expr, ParamId, ReduceOp, Stmt, StmtId, visit};
+use tma_front::ir::{Expr, GlobalRef, ParamId, ReduceOp, Stmt, StmtId, visit};
 use tma_model::sync::{Access, AccessKind, Epoch, Hazard, Proxy};
 
 use super::explain;
@@ -104,19 +104,19 @@ impl Run<'_, '_> {
     pub(super) fn global_access(
         &mut self,
         stmt: &Stmt,
-        param: ParamId,
+        global: &GlobalRef,
         index: &Expr,
         vector: u32,
         access: Access,
     ) -> StepResult {
-        if !self.input.code.slice.is_shared_with_copies(param) {
+        if !self.input.code.slice.is_shared_with_copies(global.param) {
             return Ok(());
         }
         let at = match self.numbers(index) {
-            Some(index) => GlobalLocation::Elements(index, Some(vector)),
-            None => GlobalLocation::Anywhere,
+            Some(index) if global.rank.is_none() => GlobalLocation::Elements(index, Some(vector)),
+            Some(_) | None => GlobalLocation::Anywhere,
         };
-        self.access_global(stmt.id, param, access, at, None)
+        self.access_global(stmt.id, global.param, access, at, None)
     }
 
     /// Records an access of the current group to global memory. A copy is over at step `done`.
@@ -134,6 +134,7 @@ impl Run<'_, '_> {
         self.charge()?;
         let agent = &self.state.agents[self.state.current];
         let step = done.unwrap_or(agent.view.epoch());
+        let param = self.input.kernel.kernel().holder_of(param);
         let record = GlobalRecord { param, access, step, at, site: self.site(stmt) };
         if access.kind == AccessKind::Reduce && self.overlaps_other_reduction(&record) {
             self.note_undecided(UndecidedReason::Global, self.span_of(stmt));

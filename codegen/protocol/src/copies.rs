@@ -326,11 +326,12 @@ impl Run<'_, '_> {
         let room = to_u32(len).saturating_sub(first);
         let elements = self.fix_launch_number(&copy.count, room)?;
         let bytes = elements.saturating_mul(element.bytes());
+        // The rank of a peer's slice is not followed.
         let global = match self.numbers(&copy.index) {
-            Some(index) => GlobalLocation::Elements(index, Some(elements)),
-            None => GlobalLocation::Anywhere,
+            Some(index) if copy.global.rank.is_none() => GlobalLocation::Elements(index, Some(elements)),
+            Some(_) | None => GlobalLocation::Anywhere,
         };
-        self.copy_global(stmt, copy.global, &copy.kind, global)?;
+        self.copy_global(stmt, copy.global.param, &copy.kind, global)?;
         let addr = |run: &mut Self, SharedRange { array, at }: &SharedRange| -> StepResult<(usize, u32)> {
             let (block, base) = run.address(array)?;
             let first = run.number_u32(at)?;

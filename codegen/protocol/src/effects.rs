@@ -1,7 +1,7 @@
 //! The effects of statements in an execution.
 
 use tma_front::ir::{
-    Expr, Fence, Kernel, LocalId, MapEdit, ParamId, ParamKind, Ptx, PtxAccess, Scalar, Span, Stmt, StmtId,
+    Expr, Fence, GlobalRef, Kernel, LocalId, MapEdit, ParamKind, Ptx, PtxAccess, Scalar, Span, Stmt, StmtId,
     StmtKind, Type, visit,
 };
 use tma_front::limits::MAP_BYTES;
@@ -41,12 +41,12 @@ impl<'k> Run<'_, 'k> {
             StmtKind::SharedSet { array, index, value } => self.shared_set(stmt, array, index, value)?,
             StmtKind::GlobalGet { dest, global, index, path: _, hint: _ } => {
                 let vector = self.input.kernel.kernel().local(*dest).ty.elements().map_or(1, |(_, len)| len);
-                self.global_access(stmt, *global, index, vector, READ)?;
-                self.global_get(*dest, *global, index);
+                self.global_access(stmt, global, index, vector, READ)?;
+                self.global_get(*dest, global, index);
             }
             StmtKind::GlobalSet { global, index, value, hint: _ } => {
                 let vector = value.ty.elements().map_or(1, |(_, len)| len);
-                self.global_access(stmt, *global, index, vector, WRITE)?;
+                self.global_access(stmt, global, index, vector, WRITE)?;
             }
             StmtKind::Atomic(atomic) => self.atomic(stmt, atomic)?,
             StmtKind::TileCopy(copy) => return self.tile_copy(stmt, copy),
@@ -80,7 +80,9 @@ impl<'k> Run<'_, 'k> {
                 return self.named_barrier(stmt, id, threads, true);
             }
             StmtKind::SyncGrid { counter } => {
-                if let Some(span) = self.input.code.slice.accessed(*counter) {
+                if let Some(span) =
+                    self.input.code.slice.accessed(self.input.kernel.kernel().holder_of(*counter))
+                {
                     self.note_undecided(UndecidedReason::GridCounter, span);
                 }
                 return self.sync_grid(stmt.id, *counter);
@@ -168,15 +170,15 @@ impl<'k> Run<'_, 'k> {
         self.set(dest, value.map_or(Value::Unknown, Value::Number));
     }
 
-    fn global_get(&mut self, dest: LocalId, global: ParamId, index: &Expr) {
-        let param = self.input.kernel.kernel().param(global);
+    fn global_get(&mut self, dest: LocalId, global: &GlobalRef, index: &Expr) {
+        let param = self.input.kernel.kernel().param(global.param);
         let (Some(ParamKind::Global(element)), false) = (param.kind(), param.written) else {
             return self.load_fresh(dest);
         };
         let is_vector = self.input.kernel.kernel().local(dest).ty.as_scalar().is_none();
         let index = self.numbers(index).filter(|_| is_number(element) && !is_vector);
         let value = index.and_then(|index| {
-            index.map(|index| Some(self.terms.symbol(Symbol::Read(global.0, index), element)))
+            index.map(|index| Some(self.terms.symbol(Symbol::Read(global.param.0, index), element)))
         });
         self.set(dest, value.map_or(Value::Unknown, Value::Number));
     }

@@ -211,6 +211,7 @@ fn launch(kernel: &Kernel, terms: &Terms, numbers: &Numbers, cluster: [u32; 3]) 
         let input = match symbol {
             Symbol::Param(id) => LaunchInput::Param(param(id)),
             Symbol::Len(id) => LaunchInput::Len(param(id)),
+            Symbol::Team(number) => LaunchInput::Param(number.word().to_owned()),
             Symbol::GridIndex(Special::GridDim(axis)) => LaunchInput::GridDim(*axis),
             Symbol::GridIndex(Special::ClusterIdx(axis)) if cluster == [1, 1, 1] => {
                 LaunchInput::BlockIdx(*axis)

@@ -5,7 +5,8 @@
 
 use std::cell::RefCell;
 
-use tma_front::ir::{BinaryOp, MathOp, Scalar, Special};
+use tma_front::ir::{BinaryOp, MathOp, Scalar, Special, TeamNumber};
+use tma_front::limits::TEAM_RANKS;
 use tma_front::quick::{QuickMap, QuickSet};
 
 use super::term::{Known, Node, Symbol, Term, Terms, binary_of_known};
@@ -229,6 +230,8 @@ impl Facts {
                 within(low, high)
             }
             Node::Symbol(Symbol::GridIndex(Special::GridDim(_))) => (1, greatest / 2),
+            Node::Symbol(Symbol::Team(TeamNumber::Rank)) => (0, i128::from(TEAM_RANKS) - 1),
+            Node::Symbol(Symbol::Team(TeamNumber::Ranks)) => (1, i128::from(TEAM_RANKS)),
             // These are not values that a launch brings.
             Node::Symbol(Symbol::Iterations(_) | Symbol::Fresh(_)) => (least, greatest),
             // Launches bring no values near those at which sums wrap.

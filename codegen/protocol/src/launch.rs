@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tma_front::ir::{Axis, Scalar, Special};
+use tma_front::ir::{Axis, Scalar, Special, TeamNumber};
 use tma_front::quick::QuickMap;
 
 use super::facts::Facts;
@@ -93,15 +93,16 @@ fn ordinary(terms: &Terms, symbol: Term) -> i128 {
     match node {
         Symbol::Param(_) => i128::from(terms.scalar(symbol) != Scalar::Bool),
         Symbol::GridIndex(special) => i128::from(matches!(special, Special::GridDim(_))),
+        Symbol::Team(number) => i128::from(*number == TeamNumber::Ranks),
         Symbol::Len(_) => LENGTH,
         Symbol::Elected(_) | Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Iterations(_) => 0,
     }
 }
 
-/// Returns the conditions that a block index is within its grid, and that the grid has whole
-/// clusters.
+/// Returns the conditions that a block index is within its grid, that the grid has whole clusters,
+/// and that a rank is within its team.
 fn grid_conditions(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> Vec<Term> {
-    use tma_front::ir::BinaryOp::{Add, Eq, Le, Mul, Rem};
+    use tma_front::ir::BinaryOp::{Add, Eq, Le, Lt, Mul, Rem};
     let mut used = BTreeSet::new();
     facts.decided().for_each(|(term, _)| symbols_of(terms, term, &mut used));
     let mut conditions = vec![];
@@ -118,6 +119,11 @@ fn grid_conditions(terms: &mut Terms, facts: &Facts, cluster: [u32; 3]) -> Vec<T
         let inside = terms.binary(Le, blocks, grid);
         let rest = terms.binary(Rem, grid, extent);
         conditions.extend([inside, terms.binary(Eq, rest, zero)]);
+    }
+    let [rank, ranks] =
+        [TeamNumber::Rank, TeamNumber::Ranks].map(|number| terms.symbol(Symbol::Team(number), Scalar::U32));
+    if used.contains(&rank) {
+        conditions.push(terms.binary(Lt, rank, ranks));
     }
     conditions
 }
@@ -327,6 +333,7 @@ pub(super) fn is_chosen(terms: &Terms, condition: Term) -> bool {
         Node::Symbol(Symbol::Param(_)) => terms.scalar(*symbol) != Scalar::Bool,
         Node::Symbol(Symbol::Len(_) | Symbol::Read(..) | Symbol::Fresh(_) | Symbol::Iterations(_)) => true,
         Node::Symbol(Symbol::GridIndex(special)) => matches!(special, Special::GridDim(_)),
+        Node::Symbol(Symbol::Team(number)) => *number == TeamNumber::Ranks,
         Node::Known(_)
         | Node::Symbol(Symbol::Elected(_))
         | Node::Not(_)

@@ -34,6 +34,9 @@ impl Slice {
         let accesses = GlobalAccess::all(kernel);
         slice.shared_with_copies = shared_with_copies(kernel, &accesses);
         slice.shared_with_copies.extend(with_repeated_stores(kernel, &accesses));
+        let own = (0..).map(ParamId).take(kernel.params.len());
+        let own = own.filter(|id| slice.shared_with_copies.contains(&kernel.holder_of(*id)));
+        slice.shared_with_copies.extend(own.collect::<Vec<_>>());
         for access in &accesses {
             slice.accessed.entry(access.param).or_insert(access.stmt.origin.span);
         }
@@ -199,7 +202,8 @@ fn shared_with_copies(kernel: &Kernel, accesses: &[GlobalAccess<'_>]) -> QuickSe
         let (loaded, stored, read, written) =
             (has(true, false), has(true, true), has(false, false), has(false, true));
         // The elements of two stores to a slice may be known.
-        let is_slice = matches!(kernel.param(param).kind(), Some(ParamKind::Global(_)));
+        let is_slice =
+            matches!(kernel.param(param).kind(), Some(ParamKind::Global(_) | ParamKind::PeerGlobals(_)));
         // The result of reductions by several operations depends on their order.
         let mut reductions = accesses
             .iter()

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use tma_front::check::CheckedKernel;
 use tma_front::check::layout;
-use tma_front::ir::{Axis, BinaryOp, Expr, ExprKind, Scalar, Special, Type};
+use tma_front::ir::{Axis, BinaryOp, Expr, ExprKind, Presence, Scalar, Special, Type};
 use tma_front::limits::{WARP_THREADS, WARPGROUP_THREADS};
 
 use super::code::Steps;
@@ -89,10 +89,17 @@ impl Scope<'_> {
                     .ty
                     .as_scalar()
                     .filter(|scalar| scalar.integer_range().is_some() || *scalar == Scalar::Bool)?;
-                Value::Number(Lanes::Same(self.terms.symbol(Symbol::Param(id.0), scalar)))
+                let symbol = match self.kernel.kernel().param(*id).presence {
+                    Presence::Team(number) => Symbol::Team(number),
+                    Presence::Required | Presence::Optional(_) | Presence::FlagOf(_) | Presence::OwnOf(_) => {
+                        Symbol::Param(id.0)
+                    }
+                };
+                Value::Number(Lanes::Same(self.terms.symbol(symbol, scalar)))
             }
             ExprKind::GlobalLen(id) => {
-                Value::Number(Lanes::Same(self.terms.symbol(Symbol::Len(id.0), expr.ty.as_scalar()?)))
+                let slice = self.kernel.kernel().holder_of(*id);
+                Value::Number(Lanes::Same(self.terms.symbol(Symbol::Len(slice.0), expr.ty.as_scalar()?)))
             }
             ExprKind::Special(special) => Value::Number(self.special(*special)?),
             ExprKind::Unary(op, a) => {
@@ -137,7 +144,7 @@ impl Scope<'_> {
             | ExprKind::Hinted(..)
             | ExprKind::Choice(_)
             | ExprKind::Compound(_)
-            | ExprKind::MapAt(..)
+            | ExprKind::Member(..)
             | ExprKind::Unit
             | ExprKind::Error => return None,
         })

@@ -90,12 +90,15 @@ fn write_to(file: &mut impl Write, entry: &str, trace: &Trace, sources: &Sources
     write!(file, "\n]}}\n")
 }
 
-/// Groups the events by block (z, y, x), and within a block by row.
-fn by_row(events: &[Event]) -> BTreeMap<[u32; 3], BTreeMap<Row, Vec<&Event>>> {
+/// A rank of a team, and the index of a block (z, y, x).
+type Block = (Option<u32>, [u32; 3]);
+
+/// Groups the events by block, and within a block by row.
+fn by_row(events: &[Event]) -> BTreeMap<Block, BTreeMap<Row, Vec<&Event>>> {
     let mut blocks: BTreeMap<_, BTreeMap<_, Vec<_>>> = BTreeMap::new();
     for event in events {
         let [x, y, z] = event.block;
-        blocks.entry([z, y, x]).or_default().entry(event.row).or_default().push(event);
+        blocks.entry((event.rank, [z, y, x])).or_default().entry(event.row).or_default().push(event);
     }
     blocks
 }
@@ -109,9 +112,10 @@ fn is_instant(event: &Event) -> bool {
 }
 
 /// Names a block. Its index is in the order in which blocks are sorted, z first.
-fn block_name(zyx: [u32; 3]) -> String {
-    let [z, y, x] = zyx;
-    format!("block ({x},{y},{z})")
+fn block_name(block: Block) -> String {
+    let (rank, [z, y, x]) = block;
+    let rank = rank.map_or_else(String::new, |rank| format!("rank {rank} "));
+    format!("{rank}block ({x},{y},{z})")
 }
 
 fn row_name(row: Row, level: usize) -> String {
@@ -174,8 +178,9 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
 }
 
 fn describe_copy(copy: &CopyEvent, args: &mut Map<String, Value>) {
+    // The block is in the cluster of the event's, so its rank is that of the row.
     let [x, y, z] = copy.issuing_block;
-    let issuer = format!("thread {} of {}", copy.issuing_thread, block_name([z, y, x]));
+    let issuer = format!("thread {} of {}", copy.issuing_thread, block_name((None, [z, y, x])));
     args.insert("bytes".into(), json!(copy.bytes));
     args.insert("issued by".into(), json!(issuer));
     if !copy.coordinates.is_empty() {

@@ -148,9 +148,9 @@ pub use sizes::Width;
 pub(crate) use timeline::{Position, Recorder};
 pub use types::{
     AccessOrder, Actor, Arrive, BarrierUse, BulkAction, BulkCopy, Checks, Combination, CopyAsync, Fence,
-    FencedMemory, GlobalOrder, MachineConfig, MemoryScope, Order, Phase, PhaseWait, Pointer, Poll, Reduction,
-    RemoteStore, Scope, Semantics, Site, Space, TensorAction, TensorCopy, TryWait, Votes, Waiting,
-    WaitingFor,
+    FencedMemory, GlobalOrder, MachineConfig, MemoryScope, Order, Phase, PhaseWait, Pointer, Poll,
+    RankProgress, Reduction, RemoteStore, Scope, Semantics, Site, Space, TensorAction, TensorCopy, TryWait,
+    Votes, Waiting, WaitingFor,
 };
 pub(crate) use types::{LeftOperand, Metadata, Multiply};
 
@@ -243,7 +243,7 @@ impl Machine {
     /// Starts a timeline of at most `limit` events.
     pub fn record(&mut self, limit: usize) {
         let blocks = self.shape.ranks().map(|rank| self.diagnostics.block(rank)).collect();
-        self.timeline.begin(blocks, limit);
+        self.timeline.begin(self.diagnostics.rank(), blocks, limit);
     }
 
     /// Ends the timeline and returns it. The timeline is empty if [`record`](Self::record) was not

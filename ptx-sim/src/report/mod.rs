@@ -169,6 +169,8 @@ impl fmt::Display for FindingKind {
 /// A thread in a finding, and its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
+    /// The rank of the thread's device, if a team runs the kernel.
+    pub rank: Option<u32>,
     /// Index of the thread's block in the grid.
     pub block: [u32; 3],
     /// The thread.
@@ -246,7 +248,7 @@ impl Finding {
         self.repeats.merge(&other.repeats);
         let mut parties = other.parties.into_iter();
         if let Some(party) = parties.next() {
-            self.repeats.add(party.block, party.thread.index.0);
+            self.repeats.add(party.rank, party.block, party.thread.index.0);
         }
         for party in parties {
             let is_known = |known: &Party| SourceLine::of(known.site) == SourceLine::of(party.site);
@@ -316,10 +318,11 @@ impl Party {
         let [x, y, z] = self.block;
         let (thread, lane) = (self.thread.index.0, self.thread.index.0 % 32);
         let warp = thread / 32;
+        let rank = self.rank.map_or_else(String::new, |rank| format!(" of rank {rank}"));
         append(
             text,
             format_args!(
-                "  thread {thread} (warp {warp}, lane {lane}) of block ({x}, {y}, {z}) {}",
+                "  thread {thread} (warp {warp}, lane {lane}) of block ({x}, {y}, {z}){rank} {}",
                 self.does
             ),
         );

@@ -2,19 +2,25 @@
 
 use std::fmt;
 
+use tma_model::limits::TEAM_RANKS;
+
 /// The most threads of a block.
 const THREADS: u32 = 1024;
 /// The number of ranges of threads that are listed.
 const MAX_RANGES: usize = 4;
 
-/// The threads that repeated a finding: their numbers within the block, and the range of their
-/// blocks.
+/// The threads that repeated a finding: their numbers within the block, the range of their blocks,
+/// and their ranks in a team.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repeats {
     threads: [u64; (THREADS / 64) as usize],
     /// The first and the last block, in the order in which x varies fastest.
     blocks: Option<([u32; 3], [u32; 3])>,
+    /// A bit for each rank; none without a team.
+    ranks: u32,
 }
+
+const _: () = assert!(TEAM_RANKS <= 32, "a bit for each rank");
 
 /// Returns the sort key of blocks.
 fn order(block: [u32; 3]) -> [u32; 3] {
@@ -24,7 +30,8 @@ fn order(block: [u32; 3]) -> [u32; 3] {
 
 impl Repeats {
     /// Adds a thread.
-    pub(super) fn add(&mut self, block: [u32; 3], thread: u32) {
+    pub(super) fn add(&mut self, rank: Option<u32>, block: [u32; 3], thread: u32) {
+        self.ranks |= rank.and_then(|rank| 1_u32.checked_shl(rank)).unwrap_or_default();
         if let Some(word) = self.threads.get_mut(thread as usize / 64) {
             *word |= 1 << (thread % 64);
         }
@@ -36,6 +43,7 @@ impl Repeats {
         for (word, other) in self.threads.iter_mut().zip(other.threads) {
             *word |= other;
         }
+        self.ranks |= other.ranks;
         if let Some((first, last)) = other.blocks {
             self.add_blocks(first, last);
         }
@@ -89,9 +97,15 @@ impl fmt::Display for Repeats {
         }
         let block = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
         if first == last {
-            write!(f, " of block {}", block(first))
+            write!(f, " of block {}", block(first))?;
         } else {
-            write!(f, " of blocks from {} to {}", block(first), block(last))
+            write!(f, " of blocks from {} to {}", block(first), block(last))?;
+        }
+        let ranks = (0..TEAM_RANKS).filter(|rank| self.ranks >> rank & 1 == 1).map(|rank| rank.to_string());
+        match ranks.collect::<Vec<_>>().as_slice() {
+            [] => Ok(()),
+            [rank] => write!(f, " of rank {rank}"),
+            [ranks @ .., last] => write!(f, " of ranks {} and {last}", ranks.join(", ")),
         }
     }
 }
@@ -104,7 +118,7 @@ mod tests {
         let mut repeats = Repeats::default();
         for thread in threads {
             for block in blocks {
-                repeats.add(*block, thread);
+                repeats.add(None, *block, thread);
             }
         }
         repeats.to_string()
@@ -127,9 +141,12 @@ mod tests {
         let text = repeats(0..32, &[[3, 1, 0], [8, 0, 0], [0, 2, 0]]);
         assert_eq!(text, ", of threads 0 to 31 of blocks from (8, 0, 0) to (0, 2, 0)");
         let (mut one, mut other) = (Repeats::default(), Repeats::default());
-        one.add([1, 0, 0], 0);
-        other.add([0, 0, 0], 1);
+        one.add(Some(1), [1, 0, 0], 0);
+        other.add(Some(0), [0, 0, 0], 1);
         one.merge(&other);
-        assert_eq!(one.to_string(), ", of threads 0 to 1 of blocks from (0, 0, 0) to (1, 0, 0)");
+        assert_eq!(
+            one.to_string(),
+            ", of threads 0 to 1 of blocks from (0, 0, 0) to (1, 0, 0) of ranks 0 and 1"
+        );
     }
 }

@@ -6,7 +6,7 @@ const PTX: &str = ".version 8.0\n  st.shared.f32 [%r1], %f1;\n  ld.shared.f32 %f
 
 fn party(thread: u32, ptx_line: u32, does: &'static str) -> Party {
     let site = Site { ptx_line, source: Some((1, ptx_line - 1)) };
-    Party { block: [4, 0, 0], thread: ThreadId::new(0, thread), site, does }
+    Party { rank: None, block: [4, 0, 0], thread: ThreadId::new(0, thread), site, does }
 }
 
 fn race(reader: u32) -> Finding {

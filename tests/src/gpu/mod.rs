@@ -1,5 +1,5 @@
 //! The tests that need a GPU: the examples on matrices of all sizes, the errors of the driver,
-//! faults, and times.
+//! faults, several GPUs, and times.
 
 pub mod bench;
 pub mod errors;
@@ -9,5 +9,6 @@ pub mod exchange;
 pub mod gradients;
 pub mod model;
 pub mod runner;
+pub mod teams;
 pub mod training;
 pub mod tuning;

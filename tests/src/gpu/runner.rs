@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::Context;
 use tma_runtime::prelude::*;
 
-use super::{errors, example_runs, gradients, model, training, tuning};
+use super::{errors, example_runs, gradients, model, teams, training, tuning};
 use crate::case::Options;
 use crate::conformance;
 use crate::kernels::{self, faults};
@@ -71,6 +71,7 @@ fn all(options: Options) -> Vec<Test> {
     tests.extend(model::tests());
     tests.extend(gradients::tests());
     tests.extend(training::tests());
+    tests.extend(teams::tests());
     if !options.quick {
         tests.extend(errors::tests());
         tests.extend(tuning::tests());

@@ -47,6 +47,7 @@ pub mod spans;
 pub mod structs;
 pub mod swizzled;
 pub mod tables;
+pub mod teams;
 pub mod tensors;
 pub mod tiles;
 pub mod values;
@@ -99,6 +100,7 @@ pub fn cases() -> impl Iterator<Item = &'static Case> {
         tiles::CASES,
         spans::CASES,
         swizzled::CASES,
+        teams::CASES,
     ];
     themes
         .into_iter()

@@ -144,7 +144,7 @@ impl Program {
     pub(crate) fn includes(&self, scope: MemoryScope, [one, other]: [usize; 2]) -> bool {
         let [one, other] = [one, other].map(|thread| self.places[thread].block);
         let cluster = self.cluster.unwrap_or(1);
-        scope.includes(one == other, one / cluster == other / cluster)
+        scope >= MemoryScope::around(one == other, one / cluster == other / cluster, true)
     }
 
     /// Returns the threads that a barrier synchronises.

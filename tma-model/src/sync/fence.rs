@@ -42,14 +42,14 @@ impl MemoryScope {
     /// All scopes, from the narrowest to the widest.
     pub const ALL: [Self; 4] = [Self::Block, Self::Cluster, Self::Device, Self::System];
 
-    /// Returns whether the scope includes another thread, which is in the same block, in the same
-    /// cluster only, or in neither.
+    /// Returns the narrowest scope that includes both of two threads.
     #[inline]
-    pub const fn includes(self, same_block: bool, same_cluster: bool) -> bool {
-        match self {
-            Self::Block => same_block,
-            Self::Cluster => same_cluster,
-            Self::Device | Self::System => true,
+    pub const fn around(same_block: bool, same_cluster: bool, same_device: bool) -> Self {
+        match (same_block, same_cluster, same_device) {
+            (true, _, _) => Self::Block,
+            (false, true, _) => Self::Cluster,
+            (false, false, true) => Self::Device,
+            (false, false, false) => Self::System,
         }
     }
 

@@ -51,6 +51,7 @@ static SPEC: KernelSpec = unsafe {
         cluster: Cluster::None,
         cooperative: false,
         dependency_wait: false,
+        team: false,
         shared_bytes: 0,
         params: &[
             global("src", false),

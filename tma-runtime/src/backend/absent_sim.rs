@@ -22,6 +22,10 @@ impl Context {
         Err(Error::NoSimulator)
     }
 
+    pub(crate) fn team(_ranks: usize) -> Result<Vec<Arc<Self>>, Error> {
+        Err(Error::NoSimulator)
+    }
+
     pub(crate) fn instructions(&self) -> u64 {
         match *self {}
     }
@@ -72,6 +76,10 @@ impl Context {
         _shape: Shape,
         _args: &[impl AsRef<Argument>],
     ) -> Result<Launch, Error> {
+        match *self {}
+    }
+
+    pub(crate) fn run_team(&self, _launches: &[Launch]) -> Result<(), Error> {
         match *self {}
     }
 

@@ -4,6 +4,7 @@
 //! An [`Argument`] is plain data. What it borrows is known above, to `launch::Arg`.
 
 pub(crate) mod grid;
+pub(crate) mod peers;
 pub(crate) mod shape;
 
 use crate::error::{ArgumentKind, Error};
@@ -11,6 +12,7 @@ use crate::layout::{DeviceId, Layout};
 use crate::map::options::{MapOptions, MapSource};
 use crate::scalar::Scalar;
 use crate::spec::{KernelSpec, MapMode, MapSpec, ParamKind};
+use tma_model::limits::TEAM_RANKS;
 
 /// The value of an argument.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +31,17 @@ enum Value {
         address: u64,
         len: Option<u64>,
     },
+    /// The tensors of all ranks. They differ from `source` in address and device.
+    PeerMaps {
+        source: MapSource,
+        addresses: RankAddresses,
+    },
+    /// The elements of the tensors of all ranks. They differ from `layout` in address and device.
+    PeerGlobals {
+        layout: Layout,
+        addresses: RankAddresses,
+        len: Option<u64>,
+    },
     /// No elements, of this type.
     Nothing(crate::spec::Scalar),
     Scalar {
@@ -36,6 +49,9 @@ enum Value {
         bytes: u32,
     },
 }
+
+/// The address of a tensor of each rank. The last one repeats for ranks that a team does not have.
+pub(crate) type RankAddresses = [u64; TEAM_RANKS as usize];
 
 /// The address and the length of no elements.
 const NOTHING: u64 = 0;
@@ -72,7 +88,7 @@ impl Argument {
     /// Returns whether the argument is a tensor or its elements.
     pub(crate) fn is_in_memory(&self) -> bool {
         match self.value {
-            Value::Map(_) | Value::Global { .. } => true,
+            Value::Map(_) | Value::Global { .. } | Value::PeerMaps { .. } | Value::PeerGlobals { .. } => true,
             Value::Nothing(_) | Value::Scalar { .. } => false,
         }
     }
@@ -85,6 +101,8 @@ impl Argument {
             }
             Value::Map(source) => ArgumentKind::TensorMap { element: source.layout.element() },
             Value::Global { layout, .. } => ArgumentKind::Global { element: layout.element() },
+            Value::PeerMaps { source, .. } => ArgumentKind::PeerMaps { element: source.layout.element() },
+            Value::PeerGlobals { layout, .. } => ArgumentKind::PeerGlobals { element: layout.element() },
             &Value::Nothing(element) => ArgumentKind::Global { element },
             &Value::Scalar { bytes, .. } => ArgumentKind::Scalar { bytes },
         }
@@ -109,6 +127,22 @@ pub(crate) enum Bound<'a> {
         /// The address of the first element.
         address: &'a u64,
         /// The number of elements.
+        len: &'a u64,
+    },
+    /// One PTX parameter: a tensor map of each rank.
+    PeerMaps {
+        /// The parameter's name.
+        tensor: &'static str,
+        /// The box.
+        spec: &'static MapSpec,
+        /// The tensors, and the options of their maps.
+        sources: PeerSources<'a>,
+    },
+    /// Two PTX parameters.
+    PeerGlobals {
+        /// The addresses of the first elements of the ranks' slices.
+        addresses: &'a RankAddresses,
+        /// The number of elements of each.
         len: &'a u64,
     },
     /// One PTX parameter.
@@ -166,6 +200,25 @@ pub(crate) fn bind<'a>(
             (&ParamKind::Global { element: wanted, .. }, &Value::Nothing(found)) => {
                 return Err(Error::ElementMismatch { tensor, found, wanted });
             }
+            (ParamKind::PeerMaps(spec), Value::PeerMaps { source, addresses }) => {
+                Bound::PeerMaps { tensor, spec, sources: PeerSources { source, addresses } }
+            }
+            (
+                &ParamKind::PeerGlobals { element: wanted, alignment, .. },
+                Value::PeerGlobals { layout, addresses, len },
+            ) => {
+                let misaligned = addresses.iter().find(|one| !one.is_multiple_of(u64::from(alignment)));
+                match (layout.element(), len, misaligned) {
+                    (found, ..) if found != wanted => {
+                        return Err(Error::ElementMismatch { tensor, found, wanted });
+                    }
+                    (_, None, _) => return Err(Error::NotContiguous { tensor }),
+                    (_, Some(_), Some(&address)) => {
+                        return Err(Error::MisalignedGlobal { tensor, address, alignment });
+                    }
+                    (_, Some(len), None) => Bound::PeerGlobals { addresses, len },
+                }
+            }
             (ParamKind::Scalar { bytes: wanted }, Value::Scalar { bits, bytes }) if bytes == wanted => {
                 Bound::Scalar { bits }
             }
@@ -180,6 +233,20 @@ pub(crate) fn bind<'a>(
         visit(bound)?;
     }
     Ok(())
+}
+
+/// The tensors of all ranks for a map of each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerSources<'a> {
+    source: &'a MapSource,
+    addresses: &'a RankAddresses,
+}
+
+impl PeerSources<'_> {
+    /// Returns the tensor of each rank with the options of its map.
+    pub(crate) fn each(&self) -> [MapSource; TEAM_RANKS as usize] {
+        self.addresses.map(|address| MapSource { layout: self.source.layout.at(address), ..*self.source })
+    }
 }
 
 /// Checks that `found`, the device of `what`, is `wanted`.

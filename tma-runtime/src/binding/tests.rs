@@ -47,14 +47,22 @@ fn good() -> [Arg<'static>; 3] {
 
 /// Returns the PTX parameters in order, or the error.
 fn bound(args: &[Arg<'_>]) -> Result<Vec<u64>, Error> {
+    bound_to(&SPEC, args)
+}
+
+fn bound_to(spec: &'static KernelSpec, args: &[Arg<'_>]) -> Result<Vec<u64>, Error> {
     let mut params = Vec::new();
-    bind(HERE, &SPEC, args, |bound| {
+    bind(HERE, spec, args, |bound| {
         match bound {
             Bound::Map { tensor, source, .. } => {
                 assert_eq!(tensor, "src");
                 params.push(source.layout.address());
             }
             Bound::Global { address, len } => params.extend([*address, *len]),
+            Bound::PeerMaps { sources, .. } => {
+                params.extend(sources.each().map(|source| source.layout.address()));
+            }
+            Bound::PeerGlobals { addresses, len } => params.extend(addresses.iter().chain([len])),
             Bound::Scalar { bits } => params.push(*bits),
         }
         Ok(())
@@ -179,4 +187,68 @@ fn tma0514_everything_belongs_to_one_device() {
     assert_eq!(error.code(), "TMA0514");
     assert!(error.to_string().starts_with("TMA0514: "), "{error}");
     assert!(error.to_string().contains("`src` belongs to GPU 1, but this runs on GPU 0"), "{error}");
+}
+
+/// A slice and a map of each rank.
+const TEAM: KernelParts = KernelParts {
+    name: "team",
+    params: &[
+        ParamSpec {
+            name: "x",
+            kind: ParamKind::PeerGlobals { element: Scalar::F32, written: false, alignment: 16 },
+        },
+        ParamSpec {
+            name: "m",
+            kind: ParamKind::PeerMaps(MapSpec {
+                element: Scalar::F32,
+                mode: MapMode::Tiled,
+                box_extents: &[8, 8],
+                swizzle: TileSwizzle::None,
+                written: false,
+            }),
+        },
+        ParamSpec { name: "rank()", kind: ParamKind::Scalar { bytes: 4 } },
+        ParamSpec { name: "ranks()", kind: ParamKind::Scalar { bytes: 4 } },
+    ],
+    team: true,
+    ..KernelParts::NOTHING
+};
+
+// SAFETY: never launched.
+static TEAM_SPEC: KernelSpec = unsafe { KernelSpec::from_parts(TEAM) };
+
+fn view(device: DeviceId, address: u64, rows: usize) -> TensorView<'static, f32, 2> {
+    TensorView::new(device, address, [rows, 16], [16, 1])
+}
+
+/// The tensors are on several devices. The last one repeats.
+#[test]
+fn tensors_of_ranks_become_tables() {
+    let views = [view(HERE, 0x100, 16), view(ELSEWHERE, 0x200, 16)];
+    let slices: Vec<Argument> = views.iter().map(|one| Argument::global(one.layout(), false)).collect();
+    let maps: Vec<Argument> = views.iter().map(|one| Argument::map(one.layout(), false)).collect();
+    let joined = |parts: &[Argument]| match Argument::of_ranks(parts) {
+        Ok(Some(joined)) => Arg::of_ranks(joined),
+        Ok(None) | Err(_) => panic!("they are alike"),
+    };
+    let args = [joined(&slices), joined(&maps), Arg::scalar(1u32), Arg::scalar(2u32)];
+    let table = [0x100, 0x200, 0x200, 0x200, 0x200, 0x200, 0x200, 0x200];
+    let wanted = [&table[..], &[256], &table[..], &[1, 2]].concat();
+    assert_eq!(bound_to(&TEAM_SPEC, &args).expect("they fit"), wanted);
+    assert_eq!(TEAM_SPEC.ptx_params(), [Some(64), Some(8), Some(1024), Some(4), Some(4)]);
+
+    let swapped = [joined(&maps), joined(&slices), Arg::scalar(1u32), Arg::scalar(2u32)];
+    let error = bound_to(&TEAM_SPEC, &swapped).expect_err("a map is no slice");
+    assert_eq!(error.code(), "TMA0516");
+    assert!(error.to_string().contains("tensors of `f32` of all ranks for the `Global`s `x`"), "{error}");
+}
+
+#[test]
+fn tensors_of_ranks_are_alike() {
+    let slice = |address, rows| Argument::global(view(HERE, address, rows).layout(), false);
+    let unlike = |parts: &[Argument]| Argument::of_ranks(parts).err().map(|peers::Unlike(rank)| rank);
+    assert_eq!(unlike(&[slice(0x100, 8), slice(0x200, 8), slice(0x300, 9)]), Some(2));
+    assert_eq!(unlike(&[slice(0x100, 8), slice(0x200, 8)]), None);
+    assert!(matches!(Argument::of_ranks(&[]), Ok(None)));
+    assert!(matches!(Argument::of_ranks(&[Argument::scalar(1u32)]), Ok(None)));
 }

@@ -4,6 +4,7 @@ pub(crate) mod memory;
 #[cfg(feature = "ptx-sim")]
 mod simulated;
 pub(crate) mod stream;
+pub(crate) mod team;
 
 use std::ffi::c_void;
 use std::ptr;
@@ -21,6 +22,35 @@ use crate::layout::DeviceId;
 #[derive(Clone, Debug)]
 pub struct Device {
     backend: Backend,
+}
+
+/// The devices that the environment variable `TMA_DEVICE` requests.
+enum Requested {
+    /// The variable is not set: GPUs, or else the simulator.
+    Any,
+    /// `sim`.
+    Simulator,
+    /// `cuda`: the first GPU, or all of them for a team.
+    AllCuda,
+    /// `cuda:N`.
+    Cuda(u32),
+}
+
+impl Requested {
+    /// # Errors
+    ///
+    /// [`Error::UnknownDevice`].
+    fn from_environment() -> Result<Self, Error> {
+        match std::env::var("TMA_DEVICE").as_deref().map(str::trim) {
+            Err(_) | Ok("") => Ok(Self::Any),
+            Ok("sim") => Ok(Self::Simulator),
+            Ok("cuda") => Ok(Self::AllCuda),
+            Ok(name) => match name.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok()) {
+                Some(ordinal) => Ok(Self::Cuda(ordinal)),
+                None => Err(Error::UnknownDevice { name: name.to_owned() }),
+            },
+        }
+    }
 }
 
 /// Asserts that devices and errors may be used from any thread.
@@ -43,19 +73,14 @@ impl Device {
     /// [`Error::UnknownDevice`] for any other value of the variable, [`Error::NoSimulator`], and
     /// the errors of [`Device::cuda`].
     pub fn open() -> Result<Self, Error> {
-        match std::env::var("TMA_DEVICE").as_deref().map(str::trim) {
-            Err(_) | Ok("") => match Self::cuda(0) {
-                Err(error @ (Error::NoBackend | Error::NoDriver { .. } | Error::NoDevice { .. })) => {
-                    Self::simulated().map_err(|_| error)
-                }
+        match Requested::from_environment()? {
+            Requested::Any => match Self::cuda(0) {
+                Err(error) if error.is_absence() => Self::simulated().map_err(|_| error),
                 gpu => gpu,
             },
-            Ok("sim") => Self::simulated(),
-            Ok("cuda") => Self::cuda(0),
-            Ok(name) => match name.strip_prefix("cuda:").and_then(|ordinal| ordinal.parse().ok()) {
-                Some(ordinal) => Self::cuda(ordinal),
-                None => Err(Error::UnknownDevice { name: name.to_owned() }),
-            },
+            Requested::Simulator => Self::simulated(),
+            Requested::AllCuda => Self::cuda(0),
+            Requested::Cuda(ordinal) => Self::cuda(ordinal),
         }
     }
 

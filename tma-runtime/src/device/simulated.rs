@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::Device;
+use super::team::Team;
 use crate::backend::{Backend, sim};
+use crate::error::Error;
 use crate::spec::KernelSpec;
 
 impl Device {
@@ -138,6 +140,54 @@ impl Device {
         if let Backend::Sim(context) = &self.backend {
             context.set_rewrite(Arc::new(rewrite));
         }
+        self
+    }
+}
+
+impl Team {
+    /// Makes a team of 1 to 8 simulated devices with one address space, each of which accesses the
+    /// memory of the others. A launch runs on all ranks at the same time, in an order that the seed
+    /// picks.
+    ///
+    /// # Errors
+    ///
+    /// [`TeamError::Size`](crate::TeamError::Size).
+    pub fn simulator(ranks: usize) -> Result<Self, Error> {
+        Self::simulated(ranks)
+    }
+
+    /// Sets the seed of launches on the team, like [`Device::seed`].
+    pub fn seed(self, seed: u64) -> Self {
+        self.each(|device| device.seed(seed))
+    }
+
+    /// Limits the instructions of a cluster, like [`Device::instruction_limit`].
+    pub fn instruction_limit(self, instructions: u64) -> Self {
+        self.each(|device| device.instruction_limit(instructions))
+    }
+
+    /// Sets whether all kernels are checked for races in global memory, like
+    /// [`Device::all_global_races`].
+    pub fn all_global_races(self, all: bool) -> Self {
+        self.each(|device| device.all_global_races(all))
+    }
+
+    /// Replaces the PTX that the ranks run, like [`Device::rewriting`]. All of them must run the
+    /// same text.
+    pub fn rewriting(
+        self,
+        rewrite: impl Fn(&'static KernelSpec) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        let rewrite = Arc::new(rewrite);
+        self.each(|device| {
+            let rewrite = Arc::clone(&rewrite);
+            device.rewriting(move |spec| rewrite(spec))
+        })
+    }
+
+    /// Applies a setting, which all clones of a device share, to each device.
+    fn each(self, set: impl Fn(Device) -> Device) -> Self {
+        self.devices().cloned().map(set).for_each(drop);
         self
     }
 }

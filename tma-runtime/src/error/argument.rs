@@ -21,6 +21,16 @@ pub enum ArgumentKind {
         /// The element's type.
         element: Scalar,
     },
+    /// The tensors of all ranks for a `Peers<TensorMap>`.
+    PeerMaps {
+        /// The element's type.
+        element: Scalar,
+    },
+    /// The tensors of all ranks for a `Peers<Global>`.
+    PeerGlobals {
+        /// The element's type.
+        element: Scalar,
+    },
     /// A scalar.
     Scalar {
         /// The scalar's size in bytes.
@@ -36,6 +46,8 @@ impl From<&ParamKind> for ArgumentKind {
                 MapMode::Im2col { .. } => Self::Im2colMap { element: map.element },
             },
             ParamKind::Global { element, .. } => Self::Global { element },
+            ParamKind::PeerMaps(map) => Self::PeerMaps { element: map.element },
+            ParamKind::PeerGlobals { element, .. } => Self::PeerGlobals { element },
             ParamKind::Scalar { bytes } => Self::Scalar { bytes },
         }
     }

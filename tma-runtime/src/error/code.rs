@@ -1,6 +1,6 @@
 //! The codes of the host's errors. No other module defines any.
 
-use super::{ClusterError, Error, ForeignError, MapError, PictureError, TuneError, ViewError};
+use super::{ClusterError, Error, ForeignError, MapError, PictureError, TeamError, TuneError, ViewError};
 
 impl Error {
     /// Returns the error's code, such as `TMA0501`, which is also the name of its page in
@@ -10,6 +10,7 @@ impl Error {
             Self::Map(error) => error.code(),
             Self::View(error) => error.code(),
             Self::Foreign(error) => error.code(),
+            Self::Team(error) => error.code(),
             Self::Picture(error) => error.code(),
             Self::Tune(error) => error.code(),
             Self::RankMismatch { .. } => "TMA0506",
@@ -114,6 +115,19 @@ impl ForeignError {
             | Self::NotPrimary { .. }
             | Self::Shared { .. }
             | Self::Borrowed { .. } => "TMA0564",
+        }
+    }
+}
+
+impl TeamError {
+    /// Returns the error's code, such as `TMA0634`, which is also the name of its page in
+    /// `docs/errors`.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Unlike { .. } => "TMA0535",
+            Self::Size { .. } => "TMA0634",
+            Self::NoPeerAccess { .. } => "TMA0635",
+            Self::NoRank { .. } | Self::Count { .. } | Self::Tensors { .. } => "TMA0636",
         }
     }
 }

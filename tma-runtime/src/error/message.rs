@@ -4,6 +4,7 @@
 
 use super::status::KernelNames;
 use super::{ArgumentKind, Error};
+use crate::spec::Scalar;
 use std::fmt;
 use tma_model::rule::Rule;
 
@@ -14,6 +15,7 @@ impl fmt::Display for Error {
             Self::Map(why) => why.fmt(f),
             Self::View(why) => why.fmt(f),
             Self::Foreign(why) => why.fmt(f),
+            Self::Team(why) => why.fmt(f),
             Self::Picture(why) => why.fmt(f),
             Self::Tune(why) => why.fmt(f),
             Self::RankMismatch { tensor, found, wanted } => write!(
@@ -289,6 +291,8 @@ fn argument(kind: ArgumentKind, parameter: Option<&str>) -> String {
         ArgumentKind::TensorMap { element } => (element, "a ", "tensor map"),
         ArgumentKind::Im2colMap { element } => (element, "an ", "im2col map"),
         ArgumentKind::Global { element } => (element, "", "`Global`"),
+        ArgumentKind::PeerMaps { element } => return of_ranks(element, "tensor maps", parameter),
+        ArgumentKind::PeerGlobals { element } => return of_ranks(element, "`Global`s", parameter),
         ArgumentKind::Scalar { bytes } => {
             let of = parameter.map(|name| format!(" for `{name}`")).unwrap_or_default();
             return format!("a scalar of {bytes} bytes{of}");
@@ -298,6 +302,12 @@ fn argument(kind: ArgumentKind, parameter: Option<&str>) -> String {
         Some(name) => format!("a tensor of `{element}` for the {noun} `{name}`"),
         None => format!("a tensor of `{element}` for {article}{noun}"),
     }
+}
+
+/// Describes the tensors of all ranks of a team.
+fn of_ranks(element: Scalar, noun: &str, parameter: Option<&str>) -> String {
+    let name = parameter.map(|name| format!(" `{name}`")).unwrap_or_default();
+    format!("tensors of `{element}` of all ranks for the {noun}{name}")
 }
 
 /// Describes the sizes of a PTX entry's parameters, such as `3 parameters of 128, 8 and 8 bytes`.

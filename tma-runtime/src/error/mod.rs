@@ -13,6 +13,7 @@ mod message;
 mod picture;
 mod refusal;
 mod status;
+mod team;
 mod trace;
 mod tune;
 mod view;
@@ -29,6 +30,7 @@ pub use foreign::ForeignError;
 pub use map::MapError;
 pub use picture::PictureError;
 pub use status::DriverStatus;
+pub use team::TeamError;
 use tma_model::TensorMap;
 pub use trace::TraceError;
 pub use tune::TuneError;
@@ -46,6 +48,9 @@ pub enum Error {
 
     /// An object of another library cannot be used.
     Foreign(ForeignError),
+
+    /// A team, or something for each of its ranks, breaks a rule.
+    Team(TeamError),
 
     /// A layout cannot be drawn.
     Picture(PictureError),
@@ -446,6 +451,12 @@ impl From<MapError> for Error {
 impl From<ForeignError> for Error {
     fn from(error: ForeignError) -> Self {
         Self::Foreign(error)
+    }
+}
+
+impl From<TeamError> for Error {
+    fn from(error: TeamError) -> Self {
+        Self::Team(error)
     }
 }
 

@@ -3,6 +3,11 @@
 use super::Error;
 
 impl Error {
+    /// Returns whether there is no GPU, no driver, or no backend for them.
+    pub(crate) const fn is_absence(&self) -> bool {
+        matches!(self, Self::NoBackend | Self::NoDriver { .. } | Self::NoDevice { .. })
+    }
+
     /// Returns whether a launch was refused because of the kernel's requirements or the launch's
     /// options, so that another instance or other options may succeed. Nothing has run in that
     /// case. Wrong arguments do not count, nor does anything that a kernel does.
@@ -20,6 +25,7 @@ impl Error {
             | Self::NeverWaits { .. } => true,
             Self::View(_)
             | Self::Foreign(_)
+            | Self::Team(_)
             | Self::Picture(_)
             | Self::Tune(_)
             | Self::RankMismatch { .. }

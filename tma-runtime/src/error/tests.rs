@@ -75,6 +75,7 @@ fn every_error() -> Vec<Error> {
         MapError::Corner { tensor, dimension: 1, corner: 128, least: -128, most: 127 }.into(),
         MapError::BoundingBox { tensor, dimension: 1, first: 0, last: -1 }.into(),
         MapError::StoreCorner { tensor, dimension: 1, lower: -1, upper: 0 }.into(),
+        TeamError::Unlike { tensor, rank: 1 }.into(),
         ViewError::Slice { dimension: 0, rank: 2, start: 0, end: 9, extent: 8 }.into(),
         ViewError::Permutation { order: vec![0, 2] }.into(),
         ViewError::Reach { shape: vec![3, 8], strides: vec![8, 1], reached: 24, available: 16 }.into(),
@@ -179,6 +180,17 @@ fn every_error() -> Vec<Error> {
             kernel,
             why: "the PTX has no kernel `copy`; compile it with this project's build script".to_owned(),
         },
+        TeamError::Size { found: 9 }.into(),
+        TeamError::NoPeerAccess { from: DeviceId::Cuda(0), to: DeviceId::Cuda(2), status: None }.into(),
+        TeamError::NoPeerAccess {
+            from: DeviceId::Cuda(2),
+            to: DeviceId::Cuda(0),
+            status: Some(status(711, "CUDA_ERROR_TOO_MANY_PEERS")),
+        }
+        .into(),
+        TeamError::NoRank { rank: 2, ranks: 2 }.into(),
+        TeamError::Count { what: "lists of arguments", found: 3, ranks: 2 }.into(),
+        TeamError::Tensors { kernel, tensor, found: 1, ranks: 2 }.into(),
         Error::NoSimulator,
     ]
 }
@@ -196,7 +208,7 @@ fn messages_begin_with_their_code() {
         "TMA0507", "TMA0508", "TMA0509", "TMA0510", "TMA0511", "TMA0512",
         "TMA0513", "TMA0514", "TMA0515", "TMA0516", "TMA0516", "TMA0517", "TMA0518", "TMA0519", "TMA0520", "TMA0521",
         "TMA0522", "TMA0523", "TMA0524", "TMA0525", "TMA0526", "TMA0529", "TMA0531", "TMA0532", "TMA0533", "TMA0534",
-        "TMA0540", "TMA0541", "TMA0542", "TMA0543", "TMA0544", "TMA0545",
+        "TMA0535", "TMA0540", "TMA0541", "TMA0542", "TMA0543", "TMA0544", "TMA0545",
         "TMA0548", "TMA0548", "TMA0548", "TMA0549", "TMA0549",
         "TMA0554", "TMA0555", "TMA0556", "TMA0560",
         "TMA0564", "TMA0564", "TMA0564", "TMA0564", "TMA0564", "TMA0564", "TMA0564",
@@ -204,7 +216,8 @@ fn messages_begin_with_their_code() {
         "TMA0607", "TMA0608", "TMA0609", "TMA0610", "TMA0611", "TMA0612",
         "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619", "TMA0620",
         "TMA0621", "TMA0622", "TMA0623", "TMA0624", "TMA0625", "TMA0626", "TMA0627", "TMA0628",
-        "TMA0629", "TMA0630", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0632", "TMA0633", "TMA0906",
+        "TMA0629", "TMA0630", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0632", "TMA0633",
+        "TMA0634", "TMA0635", "TMA0635", "TMA0636", "TMA0636", "TMA0636", "TMA0906",
     ];
     assert_eq!(codes, wanted);
 }

@@ -1,6 +1,6 @@
 //! Accesses with an order and a scope, as in `core::sync::atomic`.
 
-use super::{Global, GlobalIndex, Remote, Scalar, SharedArray, bf16, device_only, f16};
+use super::{Global, GlobalIndex, Peer, Remote, Scalar, SharedArray, bf16, device_only, f16};
 
 /// The ordering of the thread's other accesses around an access with a scope, as in
 /// `core::sync::atomic::Ordering`.
@@ -104,6 +104,9 @@ macro_rules! accesses {
             [T: Scalar] Global<T>, impl GlobalIndex, "global", $($fetch of $Element: $does, $ptx;)+
         }
         receiver! {
+            [T: Scalar] Peer<Global<T>>, impl GlobalIndex, "global", $($fetch of $Element: $does, $ptx;)+
+        }
+        receiver! {
             [T: Scalar, const N: u32] SharedArray<T, N>, u32, "shared",
             $($fetch of $Element: $does, $ptx;)+
         }
@@ -123,7 +126,7 @@ macro_rules! receiver {
         ///
         /// Accesses that do not race with each other, like those of `core::sync::atomic`: see
         /// [`Order`] and [`Scope`]. They trap if there is no element `i`. Shared memory has no
-        /// scope beyond [`Scope::Cluster`].
+        /// scope beyond [`Scope::Cluster`], and memory of another rank none but [`Scope::System`].
         impl<$($generic)*> $Receiver {
             /// Reads element `i`. The order must be [`Relaxed`](Order::Relaxed) or
             /// [`Acquire`](Order::Acquire).

@@ -16,7 +16,7 @@
 //! | shared memory | [`shared`], [`reuse`], [`Tile`], [`Barrier`], [`SharedArray`], [`SharedMap`], [`Stages`] |
 //! | barriers and pipelines | [`Token`], [`Phase`], [`Pipeline`], [`Producer`], [`Consumer`], [`EmptySlot`], [`LoadingSlot`], [`FullSlot`] |
 //! | shapes and layouts | [`Shape1`] to [`Shape5`], [`NoSwizzle`], [`Panels16`], [`Swizzle32`], [`Swizzle64`], [`Swizzle128`], [`Interleave16`], [`Interleave32`] |
-//! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], scalars |
+//! | parameters | [`TensorMap`], [`Im2colMap`], [`Maps`], [`Global`], [`Peers`], scalars |
 //! | indices | [`thread_idx`], [`block_idx`], [`block_dim`], [`grid_dim`], [`warp_idx`], [`lane_idx`], [`warpgroup_idx`], [`elect_one`] |
 //! | clusters | [`cluster_rank`], [`block_in_cluster`], [`cluster_idx`], [`cluster_dim`], [`sync_cluster`], [`cluster_arrive`], [`cluster_wait`], [`remote`], [`Remote`], [`ClusterAxis`] |
 //! | tensor cores | [`Accumulator`], [`Flight`], [`Fragment`], [`Rows`], [`Columns`], [`Transposed`], [`Negated`], [`setmaxnreg_inc`], [`setmaxnreg_dec`] |
@@ -24,6 +24,7 @@
 //! | ordering | [`Order`], [`Scope`], [`sync_threads`], [`sync_warpgroup`], [`sync_warp`], [`named_barrier_sync`], [`named_barrier_arrive`], [`fence`], [`fence_proxy_async`], [`fence_proxy_async_global`], [`fence_barrier_init`] |
 //! | warps | [`shuffle_xor`], [`shuffle_up`], [`shuffle_down`], [`shuffle_idx`], [`vote_all`], [`vote_any`], [`ballot`], [`match_any`], [`match_all`], [`warp_reduce_add`], [`warp_reduce_min`], [`warp_reduce_max`], [`warp_reduce_and`], [`warp_reduce_or`], [`warp_reduce_xor`] |
 //! | grids | [`sync_grid`], [`grid_dependency_wait`], [`grid_dependency_launch`] |
+//! | teams of GPUs | [`Peers`], [`Peer`], [`rank`](fn@rank), [`ranks`](fn@ranks) |
 //! | bulk groups | [`bulk_commit_group`], [`bulk_wait_group`], [`bulk_wait_group_read`] |
 //! | the L2 cache | [`CachePolicy`], [`l2_evict_first`], [`l2_evict_last`], [`l2_evict_normal`], [`l2_evict_unchanged`] |
 //! | sizes | [`size_of`] |
@@ -87,6 +88,7 @@ mod math;
 mod mma;
 #[doc(hidden)]
 pub mod names;
+mod peers;
 mod phase;
 mod pipeline;
 mod reduce;
@@ -133,6 +135,7 @@ pub use mma::{
     AnyMatrix, WarpAccumulator, WarpElement, WarpLeft, WarpMultiply, WarpRight, WarpRows, WarpSource,
     WarpStoreAs, WarpSum, Widen, WidenSource,
 };
+pub use peers::{Peer, PeerMemory, Peers, rank, ranks};
 pub use phase::Phase;
 pub use pipeline::{Consumer, EmptySlot, FullSlot, LoadingSlot, Pipeline, Producer, Tiles};
 pub use reduce::{

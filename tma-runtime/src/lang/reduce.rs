@@ -1,9 +1,9 @@
 //! Reductions: the copy engine combines elements with those in memory, one by one.
 
 use super::{
-    Barrier, Coordinate, Global, GlobalIndex, Im2colMap, Im2colRank, NoSwizzle, Rank, Remote, RemoteSequence,
-    Scalar, Sequence, Shape, Shape2, SharedArray, Swizzle, TensorMap, Tile, TileElement, bf16, device_only,
-    f16, sealed::Sealed,
+    Barrier, Coordinate, Global, GlobalIndex, Im2colMap, Im2colRank, NoSwizzle, Peer, Rank, Remote,
+    RemoteSequence, Scalar, Sequence, Shape, Shape2, SharedArray, Swizzle, TensorMap, Tile, TileElement,
+    bf16, device_only, f16, sealed::Sealed,
 };
 
 /// Generates traits for the element types of reductions. `$of` is a supertrait; `$source` completes
@@ -152,12 +152,30 @@ macro_rules! reductions {
             }
         )+ }
 
+        bulk_reductions! { Global<T>, $($ptx: $becomes, $bulk_reduce of $Bulk;)+ }
+        bulk_reductions! { Peer<Global<T>>, $($ptx: $becomes, $bulk_reduce of $Bulk;)+ }
+
+        remote_reductions! {
+            [T: Scalar, const N: u32] SharedArray<T, N>, $($ptx: $becomes, $to of $Remote;)+
+        }
+        remote_reductions! {
+            [T: TileElement, S: Shape] Tile<T, S, NoSwizzle>, $($ptx: $becomes, $to of $Remote;)+
+        }
+    };
+}
+
+/// Generates the reductions into a slice of global memory.
+macro_rules! bulk_reductions {
+    ($ty:ty, $($ptx:literal: $becomes:literal, $bulk_reduce:ident of $Bulk:ident;)+) => {
         /// # Bulk reductions
         ///
         /// Like [`bulk_store`](Global::bulk_store), but each element is combined atomically with
-        /// the one in memory (`.relaxed.gpu`). Sums of floats round to nearest, ties to even, at
-        /// each addition. Subnormal f32 numbers may be treated as zero.
-        impl<T: Scalar> Global<T> { $(
+        /// the one in memory. Sums of floats round to nearest, ties to even, at each addition.
+        /// Subnormal f32 numbers may be treated as zero.
+        ///
+        /// The scope is that of one GPU (`.relaxed.gpu`), also for memory of another rank: only the
+        /// blocks of one rank may reduce into the same elements at the same time.
+        impl<T: Scalar> $ty { $(
             #[doc = concat!(
                 "Starts reducing `count` elements of `array`, from its element `at` on, into those from `i` on: each",
                 " there becomes ",
@@ -178,13 +196,6 @@ macro_rules! reductions {
                 device_only()
             }
         )+ }
-
-        remote_reductions! {
-            [T: Scalar, const N: u32] SharedArray<T, N>, $($ptx: $becomes, $to of $Remote;)+
-        }
-        remote_reductions! {
-            [T: TileElement, S: Shape] Tile<T, S, NoSwizzle>, $($ptx: $becomes, $to of $Remote;)+
-        }
     };
 }
 

@@ -58,13 +58,17 @@ pub fn encode(
 }
 
 /// The value of a PTX parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// A tensor map: 128 bytes.
     Map(Descriptor),
     /// A number of up to 8 bytes, zero-extended: an address, a length or a scalar. The kernel reads
     /// as many bytes as it declares, lowest first.
     Number(u64),
+    /// The tensor maps of all ranks, one after the other.
+    Maps(Box<[Descriptor]>),
+    /// The addresses of all ranks, one after the other.
+    Addresses(Box<[u64]>),
 }
 
 impl Parameter {
@@ -74,6 +78,8 @@ impl Parameter {
         match self {
             Self::Map(descriptor) => ptr::from_ref(descriptor).cast(),
             Self::Number(bits) => ptr::from_ref(bits).cast(),
+            Self::Maps(descriptors) => descriptors.as_ptr().cast(),
+            Self::Addresses(addresses) => addresses.as_ptr().cast(),
         }
     }
 }
@@ -104,6 +110,13 @@ pub fn parameters(
                 all.push(Parameter::Map(encode(device, tensor, source, spec)?));
             }
             Bound::Global { address, len } => all.extend([*address, *len].map(Parameter::Number)),
+            Bound::PeerMaps { tensor, spec, sources } => {
+                let maps = sources.each().map(|source| encode(device, tensor, &source, spec));
+                all.push(Parameter::Maps(maps.into_iter().collect::<Result<Box<[_]>, Error>>()?));
+            }
+            Bound::PeerGlobals { addresses, len } => {
+                all.extend([Parameter::Addresses(Box::new(*addresses)), Parameter::Number(*len)]);
+            }
             Bound::Scalar { bits } => all.push(Parameter::Number(*bits)),
         }
         Ok(())

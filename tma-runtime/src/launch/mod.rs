@@ -34,7 +34,9 @@ pub(crate) mod graph;
 mod instances;
 mod occupancy;
 mod on;
+pub(crate) mod on_team;
 pub(crate) mod prepared;
+pub(crate) mod team;
 mod with;
 mod workspace;
 
@@ -46,11 +48,14 @@ pub use crate::tensor::slice::{GlobalSlice, GlobalSliceMut};
 pub use args::erased::Arg;
 pub use args::im2col::{Im2col, Im2colArg, Im2colArgMut, Im2colExt, WithColumns};
 pub use args::options::{MapArgExt, WithOptions};
+pub use args::peers::{PeerGlobalArg, PeerGlobalArgMut, PeerMapArg, PeerMapArgMut, TeamArg};
 pub use args::{GlobalArg, GlobalArgMut, MapArg, MapArgMut};
 pub use encode::{Parameter, encode, parameters};
 pub use instances::{InstanceEntry, Instances, TableInstance, TypedLauncher};
 pub use occupancy::resident_blocks;
 pub use on::LaunchOn;
+pub use on_team::LaunchOnTeam;
+pub use team::{WithTeam, launch_team};
 pub use with::With;
 pub use workspace::MapWorkspace;
 
@@ -91,7 +96,7 @@ pub fn launch(
     }
     if let Some(capture) = on.capture() {
         untraced(spec, on, TraceError::Capture)?;
-        let spec = watched(on, spec)?;
+        let spec = watched(on.device(), on.options().limit, spec)?;
         fits(on.device(), spec, shape)?;
         return capture.launch(spec, shape, args);
     }
@@ -101,7 +106,8 @@ pub fn launch(
             run(on.device(), Some(stream), spec, shape, args)
         });
     }
-    run(on.device(), on.stream(), watched(on, spec)?, shape, args)
+    let spec = watched(on.device(), on.options().limit, spec)?;
+    run(on.device(), on.stream(), spec, shape, args)
 }
 
 /// Queues a launch whose shape has been checked.
@@ -120,7 +126,11 @@ fn run(
 }
 
 /// Returns the kernel with limited waits, if the launch or the environment asks for it.
-fn watched(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<&'static KernelSpec, Error> {
+fn watched(
+    device: &Device,
+    limit: Option<Duration>,
+    spec: &'static KernelSpec,
+) -> Result<&'static KernelSpec, Error> {
     static OF_ALL: OnceLock<Option<Duration>> = OnceLock::new();
     let of_all = || {
         let value = std::env::var("TMA_WATCH").ok()?;
@@ -132,8 +142,8 @@ fn watched(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<&'static Ker
         }
         limit
     };
-    let limit = on.options().limit.or_else(|| *OF_ALL.get_or_init(of_all));
-    match (on.device().backend(), limit) {
+    let limit = limit.or_else(|| *OF_ALL.get_or_init(of_all));
+    match (device.backend(), limit) {
         (Backend::Cuda(context), Some(limit)) => context.watched(spec, limit),
         (Backend::Cuda(_), None) | (Backend::Sim(_), _) => Ok(spec),
     }

@@ -29,7 +29,7 @@ pub fn resident_blocks(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<
     if let Some(with_probes) = trace::counted(on.device(), spec, on.options())? {
         return resident(on.device(), with_probes, cluster);
     }
-    resident(on.device(), watched(on, spec)?, cluster)
+    resident(on.device(), watched(on.device(), on.options().limit, spec)?, cluster)
 }
 
 /// Checks that all blocks of a cooperative launch can run at the same time.

@@ -7,7 +7,7 @@ pub(crate) mod ptx;
 
 use std::ops::Deref;
 
-use tma_model::limits::MAP_BYTES;
+use tma_model::limits::{MAP_BYTES, TEAM_RANKS};
 
 pub use tma_model::{Scalar, TileSwizzle};
 
@@ -30,6 +30,7 @@ pub use tma_model::{Scalar, TileSwizzle};
 ///     cluster: Cluster::None,
 ///     cooperative: false,
 ///     dependency_wait: false,
+///     team: false,
 ///     shared_bytes: 0,
 ///     params: &[ParamSpec { name: "n", kind: ParamKind::Scalar { bytes: 4 } }],
 /// };
@@ -73,11 +74,13 @@ impl KernelSpec {
     ///
     /// * their own shared and local memory, and variables of the PTX itself;
     /// * the memory that the tensor map of a [`Map`](ParamKind::Map) covers, and the elements of a
-    ///   [`Global`](ParamKind::Global). They write there only if the parameter is `written`;
+    ///   [`Global`](ParamKind::Global), or those of each rank of a [`PeerMaps`](ParamKind::PeerMaps)
+    ///   or a [`PeerGlobals`](ParamKind::PeerGlobals). They write there only if the parameter is
+    ///   `written`;
     /// * the memory covered by tensor maps that an earlier launch published in a workspace.
     ///
     /// In particular, no scalar argument is used as an address. `threads`, `cluster`,
-    /// `cooperative`, `dependency_wait` and `shared_bytes` are those that the entry was compiled
+    /// `cooperative`, `dependency_wait`, `team` and `shared_bytes` are those that the entry was compiled
     /// for.
     pub const unsafe fn from_parts(parts: KernelParts) -> Self {
         Self { parts }
@@ -130,6 +133,9 @@ pub struct KernelParts {
     /// Whether the kernel waits for previous kernels (`grid_dependency_wait`), which allows it to
     /// start before they have ended.
     pub dependency_wait: bool,
+    /// Whether the kernel runs on all ranks of a team. Its last two parameters, scalars of 4 bytes,
+    /// are then its rank and the number of ranks.
+    pub team: bool,
     /// Shared memory per block, in bytes. All of it is dynamic.
     pub shared_bytes: u32,
     /// The kernel's parameters, in the order of its signature.
@@ -141,7 +147,9 @@ impl KernelParts {
     pub(crate) fn ptx_params(&self) -> Vec<Option<u64>> {
         let sizes = self.params.iter().flat_map(|param| match param.kind {
             ParamKind::Map(_) => vec![Some(u64::from(MAP_BYTES))],
+            ParamKind::PeerMaps(_) => vec![Some(u64::from(MAP_BYTES * TEAM_RANKS))],
             ParamKind::Global { .. } => vec![Some(8), Some(8)],
+            ParamKind::PeerGlobals { .. } => vec![Some(8 * u64::from(TEAM_RANKS)), Some(8)],
             ParamKind::Scalar { bytes } => vec![Some(u64::from(bytes))],
         });
         sizes.collect()
@@ -159,6 +167,7 @@ impl KernelParts {
         cluster: Cluster::None,
         cooperative: false,
         dependency_wait: false,
+        team: false,
         shared_bytes: 0,
         params: &[],
     };
@@ -213,6 +222,19 @@ pub enum ParamKind {
         /// copies or vectors.
         alignment: u32,
     },
+    /// `Peers<TensorMap<Tile>>`: one parameter of 8 × 128 bytes, the maps of the ranks in order. The
+    /// last one repeats for ranks that the team does not have.
+    PeerMaps(MapSpec),
+    /// `Peers<Global<T>>`: two parameters, the addresses of 8 ranks (`u64`), of which the last one
+    /// repeats, and the number of elements of each (`u64`).
+    PeerGlobals {
+        /// The element's type.
+        element: Scalar,
+        /// Whether the kernel writes to the memory of any rank.
+        written: bool,
+        /// Required alignment of each address in bytes.
+        alignment: u32,
+    },
     /// A scalar: one parameter.
     Scalar {
         /// The scalar's size in bytes: 1, 2, 4 or 8.
@@ -224,8 +246,8 @@ impl ParamKind {
     /// Returns whether the kernel writes to the argument's memory.
     pub const fn written(&self) -> bool {
         match self {
-            Self::Map(map) => map.written,
-            Self::Global { written, .. } => *written,
+            Self::Map(map) | Self::PeerMaps(map) => map.written,
+            Self::Global { written, .. } | Self::PeerGlobals { written, .. } => *written,
             Self::Scalar { .. } => false,
         }
     }

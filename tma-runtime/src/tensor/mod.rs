@@ -1,6 +1,7 @@
 //! Tensors in a device's memory.
 
 pub(crate) mod slice;
+pub(crate) mod symmetric;
 pub(crate) mod view;
 
 use crate::backend::Backend;
@@ -131,7 +132,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         if reachable < bytes {
             return Err(ForeignError::Memory { address: address + reachable, device: device.id() }.into());
         }
-        let memory = Memory { device: device.clone(), address, bytes, is_foreign: true };
+        let memory = Memory::new(device, address, bytes, true);
         Ok(Self { memory: Arc::new(memory), shape, elements: PhantomData })
     }
 
@@ -236,6 +237,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         if self.is_empty() {
             return Ok(());
         }
+        self.memory.wait_for_peers()?;
         match device.backend() {
             // SAFETY: both sides have `bytes` bytes, as checked above, and scalars have no padding.
             Backend::Cuda(context) => unsafe {
@@ -285,6 +287,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         if self.is_empty() {
             return Ok(());
         }
+        self.memory.wait_for_peers()?;
         match device.backend() {
             // SAFETY: the allocation has `bytes` bytes.
             Backend::Cuda(context) => unsafe { context.fill(*address, byte, *bytes) },
@@ -299,6 +302,7 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         if self.is_empty() {
             return Ok(());
         }
+        self.memory.wait_for_peers()?;
         match device.backend() {
             // SAFETY: callers pass `self.len()` elements, which are `bytes` bytes.
             Backend::Cuda(context) => unsafe {

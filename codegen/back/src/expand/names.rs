@@ -231,6 +231,7 @@ fn example(generic: Generic, span: Span) -> TokenStream {
         Generic::KeptValue => quote_spanned!(span=> ()),
         Generic::Rank => quote_spanned!(span=> 4),
         Generic::Tile | Generic::Operand | Generic::SharedData => tile(span),
+        Generic::PeerMemory => quote_spanned!(span=> #lang::Global<::core::primitive::u32>),
         Generic::Tiles => {
             let tile = tile(span);
             quote_spanned!(span=> (#tile,))

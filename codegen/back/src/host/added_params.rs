@@ -68,7 +68,10 @@ fn argument(param: &Param) -> Option<(TokenStream, TokenStream)> {
             (quote!(#name: #launch::GlobalSlice<'a, #element>), quote!(#launch::Arg::global(#name)))
         }
         Some(ParamKind::Scalar(_)) => (quote!(#name: #element), quote!(#launch::Arg::scalar(#name))),
-        Some(ParamKind::Columns(..) | ParamKind::Maps(_)) | None => return None,
+        Some(
+            ParamKind::Columns(..) | ParamKind::Maps(_) | ParamKind::PeerMaps(_) | ParamKind::PeerGlobals(_),
+        )
+        | None => return None,
     };
     Some(made)
 }

@@ -14,7 +14,7 @@ use syn::{GenericParam, ItemFn};
 use tma_front::ir::{Argument, Const, Kernel, Param, Presence, Scalar, TileType, Type};
 
 use super::launcher::{
-    element, flags, host_arg, host_names, host_param, host_type, is_tiled, launch_doc, tiles_doc, tiles_of,
+    Target, element, flags, host_names, host_type, is_argument, is_tiled, launch_doc, tiles_doc, tiles_of,
 };
 
 /// Generates the items for all of `kernels`, the instances of `function`. Generates nothing if
@@ -191,14 +191,18 @@ impl Generics {
     fn launch(&self, kernels: &[&Kernel]) -> Option<TokenStream> {
         let first = kernels.first()?;
         let Signature { params, args, flag_args, flags } = self.signature(kernels)?;
+        let target = Target::of(first);
         let [on, grid] = ["on", "grid"].map(|name| self.parameter(name));
         let (bounded, instance) = (&self.bounded, self.instance());
         let doc = launch_doc(&first.name);
+        let on_trait = target.on();
+        let spec = quote!(<#instance as self::Compiled>::SPEC);
+        let call = target.launch(&on, &spec, &grid, &quote!(#(#args,)* #(#flag_args),*));
         Some(quote! {
             #[doc = #doc]
             #[allow(clippy::too_many_arguments)]
             pub fn launch<#(#bounded),*>(
-                #on: impl ::tma_runtime::launch::LaunchOn,
+                #on: impl #on_trait,
                 #grid: impl ::core::convert::Into<::tma_runtime::launch::Grid>,
                 #(#params),*
             ) -> ::core::result::Result<(), ::tma_runtime::Error>
@@ -206,12 +210,7 @@ impl Generics {
                 #instance: self::Compiled,
             {
                 #flags
-                ::tma_runtime::launch::launch(
-                    &#on,
-                    <#instance as self::Compiled>::SPEC,
-                    #grid.into(),
-                    &[#(#args,)* #(#flag_args),*],
-                )
+                #call
             }
         })
     }
@@ -220,13 +219,19 @@ impl Generics {
     /// instances' parameters differ in form.
     pub(super) fn signature(&self, kernels: &[&Kernel]) -> Option<Signature> {
         let first = kernels.first()?;
-        if kernels.iter().any(|kernel| kernel.params.len() != first.params.len()) {
+        let target = Target::of(first);
+        let differs =
+            |kernel: &&Kernel| kernel.params.len() != first.params.len() || Target::of(kernel) != target;
+        if kernels.iter().any(differs) {
             return None;
         }
         let names = host_names(&first.params);
         let flags = flags(&first.params, &names);
         let mut signature = Signature { params: vec![], args: vec![], flag_args: vec![], flags };
         for (i, (param, name)) in first.params.iter().zip(&names).enumerate() {
+            if !is_argument(param) {
+                continue;
+            }
             let all: Vec<_> = kernels.iter().map(|kernel| &kernel.params[i]).collect();
             let element = self.element(i, &all)?;
             if all.iter().any(|other| form(other) != form(param)) {
@@ -234,11 +239,11 @@ impl Generics {
             }
             // A parameter is written if any instance writes it.
             let param = Param { written: all.iter().any(|other| other.written), ..param.clone() };
-            let arg = host_arg(&param, name);
+            let arg = target.arg(&param, name);
             if matches!(param.presence, Presence::FlagOf(_)) {
                 signature.flag_args.push(arg);
             } else {
-                signature.params.push(host_param(&param, name, &element));
+                signature.params.push(target.param(&param, name, &element));
                 signature.args.push(arg);
             }
         }

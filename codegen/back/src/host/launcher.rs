@@ -5,6 +5,7 @@ use quote::{format_ident, quote};
 use tma_front::ir::{Kernel, Param, ParamKind, Presence, Scalar, Type};
 
 use super::spec::kernel_spec;
+use super::team;
 
 /// Generates `SPEC`, `launch` and the functions for grids of its maps, for the kernel's module.
 pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) -> TokenStream {
@@ -12,12 +13,16 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
     // The hygiene of this span makes them distinct from any name of the user.
     let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
     let names = host_names(&kernel.params);
+    let target = Target::of(kernel);
     let params = kernel.declared_params().zip(&names).map(|(param, name)| {
         let element = element(param).map(host_type).unwrap_or_default();
-        host_param(param, name, &element)
+        target.param(param, name, &element)
     });
     let flags = flags(&kernel.params, &names);
-    let args = kernel.params.iter().zip(&names).map(|(param, name)| host_arg(param, name));
+    let passed = kernel.params.iter().zip(&names).filter(|(param, _)| is_argument(param));
+    let args = passed.map(|(param, name)| target.arg(param, name));
+    let on_trait = target.on();
+    let call = target.launch(&on, &quote!(&SPEC), &grid, &quote!(#(#args),*));
     let path = kernel.path();
     let spec_doc = format!("What a launch of `{path}` must know.");
     let launch_doc = launch_doc(&path);
@@ -29,15 +34,79 @@ pub(crate) fn launcher(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream) ->
         #[doc = #launch_doc]
         #[allow(clippy::too_many_arguments)]
         pub fn launch(
-            #on: impl ::tma_runtime::launch::LaunchOn,
+            #on: impl #on_trait,
             #grid: impl ::core::convert::Into<::tma_runtime::launch::Grid>,
             #(#params),*
         ) -> ::core::result::Result<(), ::tma_runtime::Error> {
             #flags
-            ::tma_runtime::launch::launch(&#on, &SPEC, #grid.into(), &[#(#args),*])
+            #call
         }
 
         #(#tiles)*
+    }
+}
+
+/// The targets of a kernel's launches, which decide the types of its arguments.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A device, a stream or a capture.
+    Device,
+    /// The ranks of a team.
+    Team,
+}
+
+impl Target {
+    pub(super) fn of(kernel: &Kernel) -> Self {
+        if kernel.is_of_team() { Self::Team } else { Self::Device }
+    }
+
+    /// Returns the trait of the targets.
+    pub(super) fn on(self) -> TokenStream {
+        match self {
+            Self::Device => quote!(::tma_runtime::launch::LaunchOn),
+            Self::Team => quote!(::tma_runtime::launch::LaunchOnTeam),
+        }
+    }
+
+    /// Generates the launch of the kernel with this specification.
+    pub(super) fn launch(
+        self,
+        on: &Ident,
+        spec: &TokenStream,
+        grid: &Ident,
+        args: &TokenStream,
+    ) -> TokenStream {
+        match self {
+            Self::Device => quote!(::tma_runtime::launch::launch(&#on, #spec, #grid.into(), &[#args])),
+            Self::Team => quote!(
+                ::tma_runtime::launch::LaunchOnTeam::launch_on_team(&#on, #spec, #grid.into(), &[#args])
+            ),
+        }
+    }
+
+    /// Generates a parameter of `launch`.
+    pub(super) fn param(self, param: &Param, name: &Ident, element: &TokenStream) -> TokenStream {
+        match self {
+            Self::Device => host_param(param, name, element),
+            Self::Team => team::host_param(param, name, element),
+        }
+    }
+
+    /// Generates the argument for a parameter.
+    pub(super) fn arg(self, param: &Param, name: &Ident) -> TokenStream {
+        match self {
+            Self::Device => host_arg(param, name),
+            Self::Team => team::host_arg(param, name),
+        }
+    }
+}
+
+/// Whether the launcher passes an argument for a parameter. Those of a team's launch are passed for
+/// each rank by [`LaunchOnTeam`](../../../../tma-runtime/src/launch/on_team.rs).
+pub(super) fn is_argument(param: &Param) -> bool {
+    match param.presence {
+        Presence::Required | Presence::Optional(_) | Presence::FlagOf(_) => true,
+        Presence::OwnOf(_) | Presence::Team(_) => false,
     }
 }
 
@@ -53,6 +122,7 @@ pub(super) fn host_names(params: &[Param]) -> Vec<Ident> {
     // The hygiene of this span makes a flag distinct from any parameter.
     let of = |(index, param): (usize, &Param)| match param.presence {
         Presence::FlagOf(_) => Ident::new(&format!("is_some_{index}"), Span::mixed_site()),
+        Presence::OwnOf(_) | Presence::Team(_) => Ident::new(&format!("hidden_{index}"), Span::mixed_site()),
         Presence::Required | Presence::Optional(_) => format_ident!("{}", name(param)),
     };
     params.iter().enumerate().map(of).collect()
@@ -115,8 +185,12 @@ pub(super) fn tiles_doc(path: &str, param: &Param) -> String {
 /// Returns the element type of a parameter, or the type of a scalar.
 pub(super) fn element(param: &Param) -> Option<Scalar> {
     match param.kind() {
-        Some(ParamKind::Tiles(tile) | ParamKind::Columns(tile, _)) => Some(tile.element),
-        Some(ParamKind::Global(scalar) | ParamKind::Scalar(scalar)) => Some(scalar),
+        Some(ParamKind::Tiles(tile) | ParamKind::Columns(tile, _) | ParamKind::PeerMaps(tile)) => {
+            Some(tile.element)
+        }
+        Some(ParamKind::Global(scalar) | ParamKind::PeerGlobals(scalar) | ParamKind::Scalar(scalar)) => {
+            Some(scalar)
+        }
         Some(ParamKind::Maps(_)) => None,
         None => Some(Scalar::U32),
     }
@@ -124,7 +198,7 @@ pub(super) fn element(param: &Param) -> Option<Scalar> {
 
 /// Generates a parameter of `launch` with the element type `element`. A tensor that the kernel
 /// writes is borrowed mutably from its argument, so the parameter is `mut`.
-pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> TokenStream {
+fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> TokenStream {
     let pattern = if param.written { quote!(mut #name) } else { quote!(#name) };
     let map = |rank: usize| {
         let kind = map_trait(param);
@@ -139,14 +213,20 @@ pub(super) fn host_param(param: &Param, name: &Ident, element: &TokenStream) -> 
             let argument = quote!(impl ::tma_runtime::launch::#kind<#element>);
             match param.presence {
                 Presence::Optional(_) => quote!(#pattern: ::core::option::Option<#argument>),
-                Presence::Required | Presence::FlagOf(_) => quote!(#pattern: #argument),
+                Presence::Required | Presence::FlagOf(_) | Presence::OwnOf(_) | Presence::Team(_) => {
+                    quote!(#pattern: #argument)
+                }
             }
         }
-        Some(ParamKind::Scalar(_)) | None => quote!(#name: #element),
+        // A kernel with peers is launched on a team.
+        Some(ParamKind::PeerMaps(_) | ParamKind::PeerGlobals(_) | ParamKind::Scalar(_)) | None => {
+            quote!(#name: #element)
+        }
     }
 }
 
-pub(super) fn host_arg(param: &Param, name: &Ident) -> TokenStream {
+/// Generates the argument for a parameter.
+fn host_arg(param: &Param, name: &Ident) -> TokenStream {
     let launch = quote!(::tma_runtime::launch);
     match param.kind() {
         Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => {
@@ -178,7 +258,10 @@ pub(super) fn host_arg(param: &Param, name: &Ident) -> TokenStream {
             quote!(#launch::Arg::global_mut(#launch::GlobalArgMut::slice_mut(&mut #name)))
         }
         Some(ParamKind::Global(_)) => quote!(#launch::Arg::global(#launch::GlobalArg::slice(&#name))),
-        Some(ParamKind::Scalar(_)) | None => quote!(#launch::Arg::scalar(#name)),
+        // A kernel with peers is launched on a team.
+        Some(ParamKind::PeerMaps(_) | ParamKind::PeerGlobals(_) | ParamKind::Scalar(_)) | None => {
+            quote!(#launch::Arg::scalar(#name))
+        }
     }
 }
 

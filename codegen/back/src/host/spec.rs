@@ -28,7 +28,8 @@ pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream)
     };
     let cooperative = has(|kind| matches!(kind, StmtKind::SyncGrid { .. }));
     let dependency_wait = has(|kind| matches!(kind, StmtKind::GridDependency(GridDependency::Wait)));
-    let params = kernel.params.iter().map(param_spec);
+    let team = kernel.is_of_team();
+    let params = kernel.passed_params().map(param_spec);
     // `unsafe` has no span of the user, so a crate with kernels may `forbid(unsafe_code)`.
     quote! {
         unsafe {
@@ -40,6 +41,7 @@ pub(crate) fn kernel_spec(kernel: &Kernel, shared_bytes: u32, ptx: &TokenStream)
                 cluster: #cluster,
                 cooperative: #cooperative,
                 dependency_wait: #dependency_wait,
+                team: #team,
                 shared_bytes: #shared_bytes,
                 params: &[#(#params),*],
             })
@@ -84,6 +86,18 @@ fn param_spec(param: &Param) -> TokenStream {
             let (element, written, alignment) = (element(scalar), param.written, abi::alignment(param));
             quote! {
                 ::tma_runtime::spec::ParamKind::Global {
+                    element: #element, written: #written, alignment: #alignment
+                }
+            }
+        }
+        Some(ParamKind::PeerMaps(tile)) => {
+            let map = map_spec(tile, &quote!(Tiled), param.written);
+            quote!(::tma_runtime::spec::ParamKind::PeerMaps(#map))
+        }
+        Some(ParamKind::PeerGlobals(scalar)) => {
+            let (element, written, alignment) = (element(scalar), param.written, abi::alignment(param));
+            quote! {
+                ::tma_runtime::spec::ParamKind::PeerGlobals {
                     element: #element, written: #written, alignment: #alignment
                 }
             }

@@ -18,7 +18,7 @@ use tma_front::parse::snake;
 
 use super::added_params;
 use super::generic::{Generics, Signature, argument, arguments};
-use super::launcher::{host_type, launch_doc};
+use super::launcher::{Target, host_type, launch_doc};
 use super::spec::element;
 
 /// The origin of a kernel.
@@ -60,6 +60,10 @@ pub(crate) fn table(
     };
     let fields = fields(function, first, computed);
     let key = key(first, &fields, origin);
+    // The launchers of tables are for a device.
+    if Target::of(first) == Target::Team {
+        return key;
+    }
     let generics = Generics::of(function, kernels);
     let signature = generics.as_ref().and_then(|generics| generics.signature(kernels));
     let groups = generics.as_ref().and_then(|generics| groups(kernels, generics, &fields));

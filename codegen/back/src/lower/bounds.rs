@@ -216,7 +216,7 @@ fn name(cx: &Cx<'_, '_>, thing: &Expr) -> String {
         | ExprKind::ZeroAccumulator
         | ExprKind::Choice(_)
         | ExprKind::Compound(_)
-        | ExprKind::MapAt(..)
+        | ExprKind::Member(..)
         | ExprKind::Unit
         | ExprKind::Error => "an array".to_owned(),
     }

@@ -39,9 +39,9 @@ fn range<'c>(
 /// Lowers a copy between global and shared memory.
 pub(super) fn copy(cx: &mut Cx<'_, '_>, copy: &BulkCopy, span: Span) -> Lower<()> {
     let BulkCopy { global, index, count, hint, kind } = copy;
-    let (address, len, element) = memory::slice(cx, *global)?;
+    let (address, len, element) = memory::slice_of(cx, global)?;
     let range = range(cx, index, count, element, span)?;
-    within_global(cx, &range, *global, len)?;
+    within_global(cx, &range, global.param, len)?;
     let from_or_to = memory::element_address(cx, address, element, range.index)?;
     let hinted = hint.is_some();
     let (instruction, mut args): (_, Vec<BasicValueEnum<'_>>) = match kind {

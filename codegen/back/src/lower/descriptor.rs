@@ -23,7 +23,7 @@ pub(super) fn edit(cx: &mut Cx<'_, '_>, map: &Expr, edit: &MapEdit) -> Lower<()>
     let (instruction, args) = match edit {
         MapEdit::CopyFrom { map: from } => return copy(cx, map, *from),
         MapEdit::Address { global, index } => {
-            let (address, _) = memory::global_address(cx, *global, index)?;
+            let (address, _) = memory::global_address(cx, &(*global).into(), index)?;
             let address = cx.builder.build_ptr_to_int(address, cx.context.i64_type(), "")?;
             (nvvm::REPLACE_ADDRESS, [map.into(), address.into()])
         }

@@ -44,10 +44,13 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
         ExprKind::Param(id) => match param(cx, *id)? {
             Param::Scalar(value) => Ok(value),
             Param::TensorMap(address) | Param::Global { address, .. } => Ok(address.into()),
+            Param::PeerMaps(_) | Param::PeerGlobals { .. } => {
+                Err(BackendError::Unchecked("the memory of all ranks as a value".to_owned()))
+            }
         },
         ExprKind::GlobalLen(id) => match param(cx, *id)? {
-            Param::Global { len, .. } => Ok(len.into()),
-            Param::Scalar(_) | Param::TensorMap(_) => {
+            Param::Global { len, .. } | Param::PeerGlobals { len, .. } => Ok(len.into()),
+            Param::Scalar(_) | Param::TensorMap(_) | Param::PeerMaps(_) => {
                 Err(BackendError::Unchecked("the length of what is no slice".to_owned()))
             }
         },
@@ -94,7 +97,7 @@ fn kind<'c>(cx: &mut Cx<'c, '_>, expr: &Expr) -> Lower<BasicValueEnum<'c>> {
         ExprKind::Choice(_)
         | ExprKind::Hinted(..)
         | ExprKind::Compound(_)
-        | ExprKind::MapAt(..)
+        | ExprKind::Member(..)
         | ExprKind::Unit
         | ExprKind::Error => Err(BackendError::Unchecked("an expression without value".to_owned())),
     }

@@ -9,12 +9,12 @@ use inkwell::types::{BasicMetadataTypeEnum, StructType};
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 use tma_front::abi::{self, AbiParam, SHARED_MEMORY};
 use tma_front::check::{TargetKernel, layout, mma, registers};
-use tma_front::ir::{self, Cluster, Kernel, ParamKind, Scalar};
+use tma_front::ir::{self, Cluster, Kernel, ParamKind, Presence, Scalar, TeamNumber};
 use tma_front::limits::{ARRAY_ALIGNMENT, cluster_blocks};
 
 use super::ptxas::Workarounds;
 use super::types::{GENERIC, GLOBAL, SHARED, int, pointer};
-use super::{Cx, Lower, debug, locals, memory, narrow, sync};
+use super::{Cx, Lower, debug, locals, memory, narrow, peers, sync};
 use crate::Checks;
 use crate::backend::{BackendError, Source};
 
@@ -24,6 +24,9 @@ const PTX_KERNEL: u32 = 71;
 /// The alignment of a tensor map. Source: CUDA driver API, `cuTensorMapEncodeTiled`, `tensorMap`.
 const TENSOR_MAP_ALIGNMENT: u32 = 64;
 
+/// The alignment of the addresses of a slice of each rank.
+const ADDRESS_ALIGNMENT: u32 = 8;
+
 /// A parameter, as used in the body.
 #[derive(Clone, Copy)]
 pub(super) enum Param<'c> {
@@ -31,6 +34,11 @@ pub(super) enum Param<'c> {
     TensorMap(PointerValue<'c>),
     /// A slice: address and number of elements.
     Global { address: PointerValue<'c>, len: IntValue<'c> },
+    /// The generic address of the tensor maps of all ranks in parameter memory.
+    PeerMaps(PointerValue<'c>),
+    /// The slices of all ranks: the generic address of their addresses in parameter memory, and the
+    /// number of elements of each.
+    PeerGlobals { addresses: PointerValue<'c>, len: IntValue<'c> },
     /// A value.
     Scalar(BasicValueEnum<'c>),
 }
@@ -118,12 +126,14 @@ fn signature<'c>(
     for (index, (param, abi)) in (0..).zip(&abi) {
         let add = |attribute| function.add_attribute(AttributeLoc::Param(index), attribute);
         match abi {
-            AbiParam::TensorMap => {
+            AbiParam::TensorMap | AbiParam::PeerMaps | AbiParam::PeerAddresses => {
                 let byval = Attribute::get_named_enum_kind_id("byval");
-                add(context.create_type_attribute(byval, tensor_map(context).into()));
-                add(enum_attribute(context, "align", u64::from(TENSOR_MAP_ALIGNMENT)));
+                add(context.create_type_attribute(byval, words(context, abi.bytes() / 8).into()));
+                let is_table = *abi == AbiParam::PeerAddresses;
+                let alignment = if is_table { ADDRESS_ALIGNMENT } else { TENSOR_MAP_ALIGNMENT };
+                add(enum_attribute(context, "align", u64::from(alignment)));
                 // Passed without a local copy: the copy engine cannot read a tensor map in local
-                // memory.
+                // memory, and an index at run time would make a copy of the addresses.
                 add(context.create_string_attribute("nvvm.grid_constant", ""));
             }
             AbiParam::GlobalAddress => {
@@ -137,7 +147,9 @@ fn signature<'c>(
 
 fn param_type<'c>(context: &'c Context, param: &ir::Param, abi: AbiParam) -> BasicMetadataTypeEnum<'c> {
     match abi {
-        AbiParam::TensorMap => context.ptr_type(GENERIC.into()).into(),
+        AbiParam::TensorMap | AbiParam::PeerMaps | AbiParam::PeerAddresses => {
+            context.ptr_type(GENERIC.into()).into()
+        }
         AbiParam::GlobalAddress => context.ptr_type(GLOBAL.into()).into(),
         AbiParam::GlobalLen => context.i64_type().into(),
         AbiParam::Scalar(bytes) => match (param.ty.as_scalar(), bytes) {
@@ -153,9 +165,10 @@ fn param_type<'c>(context: &'c Context, param: &ir::Param, abi: AbiParam) -> Bas
     }
 }
 
-/// The type of a tensor map: 128 opaque bytes.
-fn tensor_map(context: &Context) -> StructType<'_> {
-    context.struct_type(&[context.i64_type().array_type(16).into()], false)
+/// The type of a parameter of so many opaque words of 64 bits.
+fn words(context: &Context, count: u64) -> StructType<'_> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    context.struct_type(&[context.i64_type().array_type(count).into()], false)
 }
 
 fn enum_attribute(context: &Context, name: &str, value: u64) -> Attribute {
@@ -197,22 +210,46 @@ fn shared_memory<'c>(context: &'c Context, module: &Module<'c>, kernel: &Kernel)
     Ok(memory.as_pointer_value())
 }
 
+/// Emits the values of the parameters that a launch passes. Those of each rank's own slices follow,
+/// which are computed from them.
 fn params<'c>(cx: &Cx<'c, '_>) -> Lower<Vec<Param<'c>>> {
     let mut values = cx.function.get_param_iter();
     let mut next = || {
         values.next().ok_or_else(|| BackendError::Unchecked("more parameters than `abi` counts".to_owned()))
     };
     let kernel = cx.kernel.kernel();
-    kernel
-        .params
-        .iter()
-        .map(|param| match param.kind() {
-            Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => Ok(Param::TensorMap(pointer(next()?)?)),
+    let passed = kernel.params.iter().map(|param| {
+        if let Presence::OwnOf(_) = param.presence {
+            return Ok(None);
+        }
+        Ok(Some(match param.kind() {
+            Some(ParamKind::Tiles(_) | ParamKind::Columns(..)) => Param::TensorMap(pointer(next()?)?),
             Some(ParamKind::Global(_) | ParamKind::Maps(_)) => {
-                Ok(Param::Global { address: pointer(next()?)?, len: int(next()?)? })
+                Param::Global { address: pointer(next()?)?, len: int(next()?)? }
             }
-            Some(ParamKind::Scalar(scalar)) => Ok(Param::Scalar(memory::from_memory(cx, next()?, scalar)?)),
-            None => Err(BackendError::Unchecked(format!("a parameter of type `{}`", param.ty))),
-        })
-        .collect()
+            Some(ParamKind::PeerMaps(_)) => Param::PeerMaps(pointer(next()?)?),
+            Some(ParamKind::PeerGlobals(_)) => {
+                Param::PeerGlobals { addresses: pointer(next()?)?, len: int(next()?)? }
+            }
+            Some(ParamKind::Scalar(scalar)) => Param::Scalar(memory::from_memory(cx, next()?, scalar)?),
+            None => return Err(BackendError::Unchecked(format!("a parameter of type `{}`", param.ty))),
+        }))
+    });
+    let passed = passed.collect::<Lower<Vec<Option<Param<'c>>>>>()?;
+    let rank = kernel.params.iter().zip(&passed).find_map(|(param, value)| match (param.presence, value) {
+        (Presence::Team(TeamNumber::Rank), Some(Param::Scalar(rank))) => Some(int(*rank)),
+        _ => None,
+    });
+    let rank = rank.transpose()?;
+    let of = |(param, value): (&ir::Param, &Option<Param<'c>>)| match (param.presence, *value, rank) {
+        (_, Some(value), _) => Ok(value),
+        (Presence::OwnOf(peers), None, Some(rank)) => match passed.get(peers.0 as usize) {
+            Some(Some(Param::PeerGlobals { addresses, len })) => {
+                Ok(Param::Global { address: peers::address(cx, *addresses, rank)?, len: *len })
+            }
+            _ => Err(BackendError::Unchecked(format!("the own slice `{}` of no peers", param.name))),
+        },
+        (_, None, _) => Err(BackendError::Unchecked(format!("`{}`, which no launch passes", param.name))),
+    };
+    kernel.params.iter().zip(&passed).map(of).collect()
 }

@@ -5,6 +5,7 @@
 //! * [`expr`], [`arith`] and [`cast`]: values.
 //! * [`locals`]: locals and register arrays; [`tile`] and [`memory`]: shared and global memory;
 //!   [`bounds`]: checks of indices and divisors.
+//! * [`peers`]: memory of the ranks of a team.
 //! * [`cluster`]: shared memory of other blocks, and slices of a load.
 //! * [`barrier`], [`tma`] and [`sync`]: asynchronous operations. Their instructions come from
 //!   [`nvvm`], the one table of instructions that LLVM IR cannot express.
@@ -37,6 +38,7 @@ mod locals;
 mod memory;
 mod mma;
 mod nvvm;
+mod peers;
 mod print;
 mod ptx;
 pub(crate) mod ptxas;

@@ -43,11 +43,11 @@ fn effect(cx: &mut Cx<'_, '_>, stmt: &Stmt) -> Lower<()> {
         StmtKind::SharedGet { dest, array, index } => memory::shared_get(cx, *dest, array, index),
         StmtKind::SharedSet { array, index, value } => memory::shared_set(cx, array, index, value),
         StmtKind::GlobalGet { dest, global, index, path, hint } => {
-            let element = GlobalElement { global: *global, index, hint: hint.as_deref() };
+            let element = GlobalElement { global, index, hint: hint.as_deref() };
             memory::global_get(cx, *dest, element, *path)
         }
         StmtKind::GlobalSet { global, index, value, hint } => {
-            let element = GlobalElement { global: *global, index, hint: hint.as_deref() };
+            let element = GlobalElement { global, index, hint: hint.as_deref() };
             memory::global_set(cx, element, value)
         }
         StmtKind::Atomic(atomic) => memory::atomic::access(cx, atomic),

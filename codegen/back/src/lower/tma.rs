@@ -8,7 +8,7 @@ use tma_front::limits::box_start_bytes;
 use super::kernel::Param;
 use super::ptxas::own_memory;
 use super::types::{int, pointer};
-use super::{Cx, Lower, cluster, descriptor, expr, nvvm, print, tile};
+use super::{Cx, Lower, cluster, descriptor, expr, nvvm, peers, print, tile};
 use crate::backend::BackendError;
 
 /// Lowers a copy that uses a tensor map.
@@ -188,9 +188,15 @@ fn map_address<'c>(cx: &mut Cx<'c, '_>, map: &MapRef) -> Lower<PointerValue<'c>>
     match (expr::param(cx, map.param)?, &map.index) {
         (Param::TensorMap(address), None) => Ok(address),
         (Param::Global { .. }, Some(index)) => descriptor::generic(cx, map.param, index),
-        (Param::TensorMap(_) | Param::Global { .. } | Param::Scalar(_), _) => {
-            Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned()))
-        }
+        (Param::PeerMaps(maps), Some(rank)) => peers::map(cx, maps, rank),
+        (
+            Param::TensorMap(_)
+            | Param::Global { .. }
+            | Param::PeerMaps(_)
+            | Param::PeerGlobals { .. }
+            | Param::Scalar(_),
+            _,
+        ) => Err(BackendError::Unchecked("a copy by what is no tensor map".to_owned())),
     }
 }
 

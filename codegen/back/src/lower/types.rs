@@ -112,6 +112,8 @@ impl<'c> Cx<'c, '_> {
             | Type::Im2colMap(..)
             | Type::Maps(_)
             | Type::Global(_)
+            | Type::Peers(_)
+            | Type::Peer(_)
             | Type::Compound(_)
             | Type::Infer(_)
             | Type::Error => Err(BackendError::Unchecked(format!("a value of type `{ty}`"))),

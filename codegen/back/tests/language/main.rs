@@ -72,6 +72,7 @@ mod pipelines;
 mod ptx_macro;
 mod reuse;
 mod scopes;
+mod teams;
 mod tiles;
 mod values;
 mod vectors;

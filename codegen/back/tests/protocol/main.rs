@@ -13,6 +13,7 @@ mod producer_warps;
 mod right;
 mod sound;
 mod statements;
+mod teams;
 mod tree;
 mod undecided;
 mod unproved;

@@ -5,12 +5,12 @@ use super::low_bits::LowBits;
 use super::rules::Rules;
 use crate::diag::Sink;
 use crate::diag::mistake::{self, BulkNumber};
-use crate::ir::{BulkCopy, Expr, RemoteCopy, Scalar, SharedRange, Type};
+use crate::ir::{BulkCopy, Expr, PeerMemory, RemoteCopy, Scalar, SharedRange, Type};
 use crate::limits::BULK_BYTES;
 
 pub(super) fn bulk_copy(rules: &Rules<'_>, copy: &BulkCopy, sink: &mut Sink) {
-    let param = rules.kernel.param(copy.global);
-    let Type::Global(element) = param.ty else { return };
+    let param = rules.kernel.param(copy.global.param);
+    let (Type::Global(element) | Type::Peers(PeerMemory::Global(element))) = param.ty else { return };
     let mut whole = |at: &Expr, number: BulkNumber| {
         whole_units(at, element, rules.variables.of(at), number, sink);
     };

@@ -33,6 +33,8 @@ pub(super) fn of_known_type(expr: &Expr, sink: &mut Sink) {
         | Type::Im2colMap(..)
         | Type::Maps(_)
         | Type::SharedMap(_)
-        | Type::Global(_) => {}
+        | Type::Global(_)
+        | Type::Peers(_)
+        | Type::Peer(_) => {}
     }
 }

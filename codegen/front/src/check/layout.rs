@@ -69,6 +69,8 @@ fn footprint(ty: &Type) -> (u64, u64) {
         | Type::Im2colMap(..)
         | Type::Maps(_)
         | Type::Global(_)
+        | Type::Peers(_)
+        | Type::Peer(_)
         | Type::Compound(_)
         | Type::Infer(_)
         | Type::Error => (0, 1),

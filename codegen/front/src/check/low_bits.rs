@@ -135,7 +135,7 @@ impl Variables {
             | ExprKind::Remote(..)
             | ExprKind::Choice(_)
             | ExprKind::Compound(_)
-            | ExprKind::MapAt(..)
+            | ExprKind::Member(..)
             | ExprKind::Unit
             | ExprKind::Error => UNKNOWN,
         };

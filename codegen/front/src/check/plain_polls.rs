@@ -23,7 +23,7 @@ pub(super) fn check(kernel: &Kernel, sink: &mut Sink) {
             && !kernel.is_trusted(read.origin)
         {
             let (name, is_shared) = if let StmtKind::GlobalGet { global, .. } = &read.kind {
-                (Some(kernel.param(*global).name.clone()), false)
+                (Some(kernel.param(global.param).name.clone()), false)
             } else if let StmtKind::SharedGet { array, .. } = &read.kind {
                 (shared_name(kernel, array), true)
             } else {

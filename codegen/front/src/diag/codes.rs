@@ -189,6 +189,8 @@ codes! {
     AccessOrder = "TMA0245",
     /// A non-coherent load of memory that the kernel writes.
     NonCoherentLoad = "TMA0246",
+    /// The scope of an access to another rank's memory.
+    PeerScope = "TMA0247",
 
     /// An accumulator or operand shape that tensor cores do not support.
     MmaShape = "TMA0251",

@@ -3,7 +3,7 @@
 
 /// Types of a kernel's parameters.
 pub(crate) const PARAMETERS: &str = "`TensorMap<Tile<..>>`, `Im2colMap<Tile<..>, RANK>`, `Maps<Tile<..>>`, `Global<T>`, \
-     `Option<Global<T>>` and scalars";
+     `Option<Global<T>>`, `Peers<..>` and scalars";
 
 /// Types that reside in shared memory.
 pub(crate) const SHARED: &str = "`Tile<..>`, `SharedArray<T, N>`, `Barrier`, `SharedMap<Tile<..>>`, `Stages<_, N>` of \

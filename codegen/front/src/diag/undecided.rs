@@ -58,6 +58,8 @@ pub enum UndecidedReason {
     WaitLoop,
     /// Other blocks may write this global memory, and no barrier of the grid orders the accesses.
     OtherBlocks,
+    /// Other ranks may access this memory, and their order with this access is not tracked.
+    Peers,
     /// No execution was followed to its end.
     NoEnd,
     /// Instructions of the kernel's own have effects that the checker does not track.
@@ -106,6 +108,9 @@ impl fmt::Display for UndecidedReason {
             Self::OtherBlocks => {
                 "other blocks may write this memory, and only `sync_grid` and the counter of a last block \
                  are known to order blocks"
+            }
+            Self::Peers => {
+                "other ranks may access this memory of peers, and orders between ranks are not tracked"
             }
             Self::NoEnd => "no execution reached the end of the kernel",
             Self::Ptx => "the effects of `ptx!` are not tracked",

@@ -50,7 +50,7 @@ pub(crate) fn fold(expr: &mut Expr) -> Result<(), NoValue> {
         | ExprKind::Remote(..)
         | ExprKind::Choice(_)
         | ExprKind::Compound(_)
-        | ExprKind::MapAt(..)
+        | ExprKind::Member(..)
         | ExprKind::Unit
         | ExprKind::Error => None,
     };

@@ -145,7 +145,7 @@ fn judge_operator(expr: &Expr, sink: &mut Sink) {
         | ExprKind::Remote(..)
         | ExprKind::Choice(_)
         | ExprKind::Compound(_)
-        | ExprKind::MapAt(..)
+        | ExprKind::Member(..)
         | ExprKind::Unit
         | ExprKind::Error => return,
     };

@@ -1,6 +1,6 @@
 //! Strong accesses: loads, stores and atomic operations with an order and a scope.
 
-use super::{AtomicOp, Expr, LocalId, MemoryScope, Order, ParamId};
+use super::{AtomicOp, Expr, GlobalRef, LocalId, MemoryScope, Order};
 
 /// A strong access to an element. Traps out of bounds. Source: PTX ISA, "ld", "st", "atom", "red".
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Atomic {
 #[derive(Clone, Debug)]
 pub enum AtomicMemory {
     /// A slice of global memory.
-    Global(ParamId),
+    Global(GlobalRef),
     /// A shared array, which may be `Remote`.
     Shared(Expr),
 }

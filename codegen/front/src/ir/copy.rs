@@ -28,7 +28,7 @@ pub struct TileCopy {
 #[derive(Clone, Debug)]
 pub struct BulkCopy {
     /// The slice of global memory.
-    pub global: ParamId,
+    pub global: GlobalRef,
     /// The index of the first element.
     pub index: Expr,
     /// The number of elements (`u32`).
@@ -113,8 +113,31 @@ pub struct SharedRange {
 pub struct MapRef {
     /// The parameter.
     pub param: ParamId,
-    /// The index (`u32`) among its maps, if it has several. Traps out of bounds.
+    /// The index (`u32`) among its maps, if it has several. For maps that kernels make it traps out
+    /// of bounds; for those of a team it is a rank.
     pub index: Option<Expr>,
+}
+
+/// A slice of global memory: a parameter, or the slice of a rank.
+#[derive(Clone, Debug)]
+pub struct GlobalRef {
+    /// The parameter.
+    pub param: ParamId,
+    /// The rank (`u32`), if the parameter has a slice of each.
+    pub rank: Option<Box<Expr>>,
+}
+
+impl GlobalRef {
+    /// Returns the location of an element: the rank, if there is one, and the index.
+    pub fn at<'e>(&'e self, index: &'e Expr) -> Vec<&'e Expr> {
+        self.rank.as_deref().into_iter().chain([index]).collect()
+    }
+}
+
+impl From<ParamId> for GlobalRef {
+    fn from(param: ParamId) -> Self {
+        Self { param, rank: None }
+    }
 }
 
 impl<S> CopyKind<S> {

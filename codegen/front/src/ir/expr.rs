@@ -64,9 +64,9 @@ pub enum ExprKind {
     Choice(Choice),
     /// The parts of a [`Compound`](super::Compound). Never an operand in a checked kernel.
     Compound(Vec<Expr>),
-    /// One of `Maps`, by a `u32` index. Exists only while parsing: copy statements hold the two in
-    /// separate fields.
-    MapAt(ParamId, Box<Expr>),
+    /// One of `Maps`, or the map or slice of a rank of `Peers`, by a `u32` index. Exists only while
+    /// parsing: statements hold the two in separate fields.
+    Member(ParamId, Box<Expr>),
     /// The unit value, such as that of a block without a tail expression. Never an operand in a
     /// checked kernel.
     Unit,

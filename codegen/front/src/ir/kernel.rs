@@ -1,6 +1,6 @@
 //! A kernel instance and its declarations.
 
-use super::{Block, Call, Const, Pipeline, Scalar, Span, TileSwizzle, TileType, Type};
+use super::{Block, Call, Const, PeerMemory, Pipeline, Scalar, Span, TileSwizzle, TileType, Type};
 
 /// One instance of a kernel, with every constant known.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl LaunchBounds {
 }
 
 /// A kernel parameter: a tensor map, tensor maps that the kernel creates, a slice of global memory,
-/// or a scalar.
+/// a map or a slice of each rank of a team, or a scalar.
 #[derive(Clone, Debug)]
 pub struct Param {
     /// The name in the source.
@@ -124,15 +124,40 @@ pub struct Param {
     pub ty_span: Span,
 }
 
-/// Whether a launch may leave out an argument.
+/// The relation of a parameter to the arguments of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It may not.
+    /// The launch passes it.
     Required,
-    /// It may: an `Option<Global<T>>`. This parameter says whether the argument is there.
+    /// The launch may leave it out: an `Option<Global<T>>`. This parameter says whether the argument
+    /// is there.
     Optional(ParamId),
     /// It is the `bool` of this optional parameter, and none of the signature.
     FlagOf(ParamId),
+    /// It is this rank's slice of these peers', and none of the signature. No launch passes it: the
+    /// kernel takes it from the slices of all ranks.
+    OwnOf(ParamId),
+    /// It is a number of the launch on a team, and none of the signature.
+    Team(TeamNumber),
+}
+
+/// A number that every launch of a team kernel passes, a `u32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TeamNumber {
+    /// The rank of this device.
+    Rank,
+    /// The number of ranks.
+    Ranks,
+}
+
+impl TeamNumber {
+    /// Returns the word that reads it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Rank => "rank()",
+            Self::Ranks => "ranks()",
+        }
+    }
 }
 
 /// The kind of a parameter, with the types it depends on.
@@ -146,6 +171,10 @@ pub enum ParamKind<'t> {
     Maps(&'t TileType),
     /// A slice of global memory.
     Global(Scalar),
+    /// A slice of the global memory of each rank.
+    PeerGlobals(Scalar),
+    /// A tensor of each rank that is copied tile by tile.
+    PeerMaps(&'t TileType),
     /// A number or a `bool`.
     Scalar(Scalar),
 }
@@ -158,6 +187,8 @@ impl Param {
             Type::Im2colMap(tile, rank) => Some(ParamKind::Columns(tile, *rank)),
             Type::Maps(tile) => Some(ParamKind::Maps(tile)),
             Type::Global(element) => Some(ParamKind::Global(*element)),
+            Type::Peers(PeerMemory::Global(element)) => Some(ParamKind::PeerGlobals(*element)),
+            Type::Peers(PeerMemory::TensorMap(tile)) => Some(ParamKind::PeerMaps(tile)),
             Type::Scalar(scalar) => Some(ParamKind::Scalar(*scalar)),
             Type::Unit
             | Type::Never
@@ -176,6 +207,7 @@ impl Param {
             | Type::Remote(_)
             | Type::Choice(_)
             | Type::SharedMap(_)
+            | Type::Peer(_)
             | Type::Compound(_)
             | Type::Infer(_)
             | Type::Error => None,
@@ -231,7 +263,29 @@ impl Kernel {
 
     /// Returns the parameters of the signature.
     pub fn declared_params(&self) -> impl Iterator<Item = &Param> {
-        self.params.iter().filter(|param| !matches!(param.presence, Presence::FlagOf(_)))
+        self.params.iter().filter(|param| match param.presence {
+            Presence::Required | Presence::Optional(_) => true,
+            Presence::FlagOf(_) | Presence::OwnOf(_) | Presence::Team(_) => false,
+        })
+    }
+
+    /// Returns the parameters that a launch passes: those of the signature, the flags of optional
+    /// ones, and the numbers of a team.
+    pub fn passed_params(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|param| !matches!(param.presence, Presence::OwnOf(_)))
+    }
+
+    /// Whether it is launched on all ranks of a team.
+    pub fn is_of_team(&self) -> bool {
+        self.params.iter().any(|param| matches!(param.presence, Presence::Team(_)))
+    }
+
+    /// Returns the parameter that holds the memory of `id`: that of all ranks for this rank's own.
+    pub fn holder_of(&self, id: ParamId) -> ParamId {
+        match self.param(id).presence {
+            Presence::OwnOf(peers) => peers,
+            Presence::Required | Presence::Optional(_) | Presence::FlagOf(_) | Presence::Team(_) => id,
+        }
     }
 
     /// Returns the parameter `id`.

@@ -348,6 +348,13 @@ impl Display for SharedRange {
     }
 }
 
+impl Display for GlobalRef {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.param.fmt(f)?;
+        self.rank.iter().try_for_each(|rank| write!(f, "[rank {rank}]"))
+    }
+}
+
 impl Display for MapRef {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.index {
@@ -412,7 +419,7 @@ impl Display for Expr {
             ExprKind::Hinted(map, policy) => write!(f, "{map}.hint({policy})"),
             ExprKind::Remote(a, rank) => write!(f, "remote({a}, {rank})"),
             ExprKind::Choice(choice) => f.write_str(choice.name()),
-            ExprKind::MapAt(maps, index) => write!(f, "{maps}[{index}]"),
+            ExprKind::Member(maps, index) => write!(f, "{maps}[{index}]"),
             ExprKind::ZeroAccumulator => write!(f, "zero({})", self.ty),
             ExprKind::Unit => f.write_str("()"),
             ExprKind::Error => f.write_str("<error>"),

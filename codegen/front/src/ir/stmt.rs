@@ -1,7 +1,7 @@
 //! Statements: effects and control flow.
 
 use super::{
-    Atomic, Awaited, BulkCopy, Expr, Fence, FragmentLoad, GlobalMatrix, LocalId, MapEdit, MapRef,
+    Atomic, Awaited, BulkCopy, Expr, Fence, FragmentLoad, GlobalMatrix, GlobalRef, LocalId, MapEdit, MapRef,
     MatrixStore, Mma, MmaSync, Origin, ParamId, Ptx, RemoteCopy, RowOp, Scope, SpanEdge, TileCopy, WarpOp,
     WarpStore,
 };
@@ -90,9 +90,9 @@ pub enum StmtKind {
     /// `array[index] = value`.
     SharedSet { array: Expr, index: Expr, value: Expr },
     /// `dest = global[index]`; traps out of bounds. `hint` is the cache policy.
-    GlobalGet { dest: LocalId, global: ParamId, index: Expr, path: LoadPath, hint: Option<Box<Expr>> },
+    GlobalGet { dest: LocalId, global: GlobalRef, index: Expr, path: LoadPath, hint: Option<Box<Expr>> },
     /// `global[index] = value`; traps out of bounds. `hint` is the cache policy.
-    GlobalSet { global: ParamId, index: Expr, value: Expr, hint: Option<Box<Expr>> },
+    GlobalSet { global: GlobalRef, index: Expr, value: Expr, hint: Option<Box<Expr>> },
     /// A load, store or atomic operation with an order and a scope.
     Atomic(Box<Atomic>),
 

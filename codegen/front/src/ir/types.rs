@@ -60,12 +60,25 @@ pub enum Type {
     SharedMap(TileType),
     /// A parameter: a slice of global memory.
     Global(Scalar),
+    /// A parameter: the memory of every rank of a team.
+    Peers(PeerMemory),
+    /// A slice of global memory of a rank that need not be this one.
+    Peer(Scalar),
     /// A value of several parts. None is left once `parse` has finished a kernel.
     Compound(Compound),
     /// Not yet inferred.
     Infer(InferId),
     /// The type of an expression whose error was already reported. Agrees with every type.
     Error,
+}
+
+/// The memory that each rank of a team has, as a kernel's parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PeerMemory {
+    /// A slice of global memory.
+    Global(Scalar),
+    /// A tensor that is copied tile by tile.
+    TensorMap(TileType),
 }
 
 impl Type {
@@ -111,6 +124,8 @@ impl Type {
             | Self::Im2colMap(..)
             | Self::Maps(_)
             | Self::Global(_)
+            | Self::Peers(_)
+            | Self::Peer(_)
             | Self::Compound(_)
             | Self::Error => false,
         }
@@ -118,7 +133,11 @@ impl Type {
 
     /// Returns the tile that a tensor map copies.
     pub fn moved(&self) -> Option<&TileType> {
-        if let Self::TensorMap(tile) | Self::Im2colMap(tile, _) | Self::Maps(tile) = self {
+        if let Self::TensorMap(tile)
+        | Self::Im2colMap(tile, _)
+        | Self::Maps(tile)
+        | Self::Peers(PeerMemory::TensorMap(tile)) = self
+        {
             Some(tile)
         } else {
             None
@@ -162,6 +181,8 @@ impl Type {
             | Self::Im2colMap(..)
             | Self::Maps(_)
             | Self::Global(_)
+            | Self::Peers(_)
+            | Self::Peer(_)
             | Self::Compound(_)
             | Self::Infer(_)
             | Self::Error => false,
@@ -205,6 +226,9 @@ impl fmt::Display for Type {
             Self::Maps(tile) => write!(f, "Maps<{tile}>"),
             Self::SharedMap(tile) => write!(f, "SharedMap<{tile}>"),
             Self::Global(scalar) => write!(f, "Global<{scalar}>"),
+            Self::Peers(PeerMemory::Global(scalar)) => write!(f, "Peers<Global<{scalar}>>"),
+            Self::Peers(PeerMemory::TensorMap(tile)) => write!(f, "Peers<TensorMap<{tile}>>"),
+            Self::Peer(scalar) => write!(f, "Peer<Global<{scalar}>>"),
             Self::Compound(compound) => compound.fmt(f),
             Self::Infer(_) | Self::Error => f.write_str("_"),
         }

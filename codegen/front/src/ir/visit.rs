@@ -2,9 +2,9 @@
 
 use super::{
     Arm, Atomic, AtomicAccess, AtomicMemory, BarrierOp, Block, BulkCopy, CopyKind, Expr, ExprKind, For,
-    FragmentLoad, GlobalMatrix, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma, Multicast, Ptx,
-    PtxAccess, RemoteCopy, SharedId, SharedOperand, SharedRange, Stmt, StmtId, StmtKind, TileCopy, WarpOp,
-    WarpStore,
+    FragmentLoad, GlobalMatrix, GlobalRef, LeftOperand, LocalId, MapEdit, MapRef, MatrixStore, Mma,
+    Multicast, Ptx, PtxAccess, RemoteCopy, SharedId, SharedOperand, SharedRange, Stmt, StmtId, StmtKind,
+    TileCopy, WarpOp, WarpStore,
 };
 
 /// Numbers the statements of a kernel's body in pre-order.
@@ -92,7 +92,7 @@ macro_rules! expr_operands {
             | ExprKind::Bits(a)
             | ExprKind::Repeat(a)
             | ExprKind::CachePolicy(_, a)
-            | ExprKind::MapAt(_, a) => vec![a.$as_ref()],
+            | ExprKind::Member(_, a) => vec![a.$as_ref()],
             ExprKind::Binary(_, a, b, _)
             | ExprKind::Index(a, b)
             | ExprKind::Stage(a, b)
@@ -200,18 +200,19 @@ macro_rules! parts {
             }
             StmtKind::SharedGet { array, index, .. } => Parts::read(vec![array, index]),
             StmtKind::SharedSet { array, index, value } => Parts::read(vec![array, index, value]),
-            StmtKind::GlobalGet { dest: _, global: _, index, path: _, hint } => {
-                let hint = hint.into_iter().map(|hint| unboxed!(hint));
-                Parts::read([index].into_iter().chain(hint).collect())
+            StmtKind::GlobalGet { dest: _, global: GlobalRef { param: _, rank }, index, path: _, hint } => {
+                let others = rank.into_iter().chain(hint).map(|other| unboxed!(other));
+                Parts::read([index].into_iter().chain(others).collect())
             }
-            StmtKind::GlobalSet { global: _, index, value, hint } => {
-                let hint = hint.into_iter().map(|hint| unboxed!(hint));
-                Parts::read([index, value].into_iter().chain(hint).collect())
+            StmtKind::GlobalSet { global: GlobalRef { param: _, rank }, index, value, hint } => {
+                let others = rank.into_iter().chain(hint).map(|other| unboxed!(other));
+                Parts::read([index, value].into_iter().chain(others).collect())
             }
             StmtKind::Atomic(atomic) => {
                 let Atomic { memory, index, access, order: _, scope: _ } = unboxed!(atomic);
                 let array = match memory {
-                    AtomicMemory::Global(_) => None,
+                    AtomicMemory::Global(GlobalRef { param: _, rank: None }) => None,
+                    AtomicMemory::Global(GlobalRef { param: _, rank: Some(rank) }) => Some(unboxed!(rank)),
                     AtomicMemory::Shared(array) => Some(array),
                 };
                 let values = match access {
@@ -244,9 +245,11 @@ macro_rules! parts {
                 Parts::read(index.into_iter().chain(at).chain(offsets).chain(shared).chain(hint).collect())
             }
             StmtKind::BulkCopy(copy) => {
-                let BulkCopy { global: _, index, count, hint, kind } = unboxed!(copy);
+                let BulkCopy { global: GlobalRef { param: _, rank }, index, count, hint, kind } =
+                    unboxed!(copy);
+                let rank = rank.into_iter().map(|rank| unboxed!(rank));
                 let shared: Vec<_> = copy_operands!(kind, shared_range);
-                Parts::read([index, count].into_iter().chain(shared).chain(hint).collect())
+                Parts::read([index, count].into_iter().chain(rank).chain(shared).chain(hint).collect())
             }
             StmtKind::RemoteCopy(copy) => {
                 let RemoteCopy { op: _, from, to, at, count, barrier } = unboxed!(copy);

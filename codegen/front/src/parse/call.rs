@@ -18,7 +18,8 @@ use crate::infer::Kind;
 use crate::infer::rule::{Integers, Rule};
 use crate::ir::{
     ASSUMPTION_FAILED, Axis, Const, EvictionPriority, Expr, ExprKind, Fence, FencedMemory, GridDependency,
-    IntegerOp, MatchOp, MathOp, Scalar, Scope, ShuffleOp, Span, Special, StmtKind, Sync, Type, VoteOp,
+    IntegerOp, MatchOp, MathOp, Scalar, Scope, ShuffleOp, Span, Special, StmtKind, Sync, TeamNumber, Type,
+    VoteOp,
 };
 use crate::words::{
     AccumulatorFunctionCall, Callable, Entry, FragmentFunctionCall, FunctionCall, FunctionWord,
@@ -139,6 +140,9 @@ impl Cx<'_> {
                 self.builder.emit(StmtKind::ElectOne { dest }, span);
                 value
             }
+
+            FunctionCall::Rank => self.team_number(TeamNumber::Rank, span),
+            FunctionCall::Ranks => self.team_number(TeamNumber::Ranks, span),
 
             FunctionCall::ClusterRank => index(Special::ClusterRank),
             FunctionCall::ClusterIdx => axes(Special::ClusterIdx),

@@ -81,6 +81,8 @@ impl Cx<'_> {
             | Type::Im2colMap(..)
             | Type::Maps(_)
             | Type::Global(_)
+            | Type::Peers(_)
+            | Type::Peer(_)
             | Type::Dim3
             | Type::Choice(_)
             | Type::Compound(_) => {

@@ -103,6 +103,7 @@ fn parse_instance(
     if !cx.infer.unify(&value.ty, &crate::ir::Type::Unit, value.span) {
         cx.error(Signature::Tail, value.span);
     }
+    cx.declared.join_own();
     let (mut parts, sink) = cx.finish();
     let (locals, variables) = (&mut parts.locals, &mut parts.variables);
     settle::settle(parts.infer, Typed { locals, variables, body: &mut body }, sink);

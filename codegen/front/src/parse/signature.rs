@@ -16,8 +16,8 @@ use crate::abi;
 use crate::diag::Sink;
 use crate::diag::mistake::{Attribute, Instances, Qualifier, Signature, Syntax};
 use crate::ir::{
-    Argument, Cluster, Compound, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, Presence, Scalar,
-    Span, Type,
+    Argument, Cluster, Compound, Const, Expr, ExprKind, LaunchBounds, LaunchSpans, Param, PeerMemory,
+    Presence, Scalar, Span, TeamNumber, Type,
 };
 
 /// Checks the part of the signature that does not depend on the instance.
@@ -176,7 +176,7 @@ impl Cx<'_> {
 
     /// Declares the parameters.
     pub(super) fn bind_params(&mut self, function: &ItemFn) {
-        let mut options = vec![];
+        let (mut options, mut peers) = (vec![], vec![]);
         for input in &function.sig.inputs {
             let Some((name, mutable, ty_syntax)) = parameter(self.sink, input) else { continue };
             let ty = self.ty(ty_syntax);
@@ -186,6 +186,7 @@ impl Cx<'_> {
                 | Type::Im2colMap(..)
                 | Type::Maps(_)
                 | Type::Global(_)
+                | Type::Peers(_)
                 | Type::Scalar(_)
                 | Type::Compound(Compound::Option(_)) => {}
                 Type::Error => {
@@ -211,6 +212,9 @@ impl Cx<'_> {
                 span,
                 ty_span,
             });
+            if let Type::Peers(memory) = &of {
+                peers.push((id, memory.clone(), span));
+            }
             let value = Expr { kind: ExprKind::Param(id), ty: of, span };
             match ty {
                 Type::Compound(option) => options.push((name, mutable, option, value, id)),
@@ -220,18 +224,18 @@ impl Cx<'_> {
         // Flags follow the parameters of the signature, whose positions the launcher knows.
         for (name, mutable, option, slice, id) in options {
             let span = slice.span;
-            let flag = self.declared.param(Param {
-                name: format!("{name}.is_some()"),
-                ty: Scalar::Bool.into(),
-                written: false,
-                unit: 1,
-                presence: Presence::FlagOf(id),
-                span,
-                ty_span: span,
-            });
+            let (name_of_flag, ty) = (format!("{name}.is_some()"), Scalar::Bool.into());
+            let flag = self.declared.hidden(name_of_flag, ty, Presence::FlagOf(id), span);
             self.declared.param_mut(id).presence = Presence::Optional(flag);
             let flag = Expr { kind: ExprKind::Param(flag), ty: Scalar::Bool.into(), span };
             self.bind_value(&name, mutable, compound(option, vec![slice, flag], span), None);
+        }
+        for (id, memory, span) in peers {
+            if let PeerMemory::Global(element) = memory {
+                let name = format!("{}.own()", self.declared.param_of(id).name);
+                self.declared.hidden(name, Type::Global(element), Presence::OwnOf(id), span);
+            }
+            self.declared.team_number(TeamNumber::Rank, span);
         }
     }
 }

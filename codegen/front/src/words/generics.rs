@@ -64,6 +64,8 @@ pub enum Generic {
     Tile,
     /// The number of dimensions of a tensor that is copied by columns of pixels.
     Rank,
+    /// Memory that each rank of a team has.
+    PeerMemory,
 }
 
 impl Generic {
@@ -82,7 +84,7 @@ impl Generic {
             Self::K => "K",
             Self::Lifetime => "'_",
             Self::KeptValue => "Keep",
-            Self::Shared | Self::SharedData | Self::Operand => "X",
+            Self::Shared | Self::SharedData | Self::Operand | Self::PeerMemory => "X",
             Self::Range => "R",
             Self::Groups | Self::Lanes | Self::Count | Self::Rank | Self::Registers => "N",
             Self::Dimension => "D",
@@ -124,7 +126,8 @@ impl Generic {
             | Self::Count
             | Self::Tiles
             | Self::Tile
-            | Self::Rank => "",
+            | Self::Rank
+            | Self::PeerMemory => "",
         }
     }
 
@@ -234,6 +237,8 @@ impl TypeWord {
             Type::Maps(_) => Self::Maps,
             Type::SharedMap(_) => Self::SharedMap,
             Type::Global(_) => Self::Global,
+            Type::Peers(_) => Self::Peers,
+            Type::Peer(_) => Self::Peer,
             Type::Compound(compound) => match compound {
                 // A type of the standard library.
                 Compound::Option(_) => return None,

@@ -105,6 +105,7 @@ pub(crate) enum Mark {
     ByRef,
     ByMut,
     Remote,
+    Peer,
     Sliced,
     /// The word comes from a row that generates several words.
     Family,

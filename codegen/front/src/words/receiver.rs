@@ -34,6 +34,7 @@ pub fn receivers(name: &str) -> Vec<(TypeWord, ReceiverKind)> {
     let on_remote =
         [TileWord::named(name).map(Word::signature), BarrierWord::named(name).map(Word::signature)];
     let on_remote = on_remote.into_iter().flatten().find(|signature| signature.has(Mark::Remote));
+    let on_peer = GlobalWord::named(name).map(Word::signature).filter(|signature| signature.has(Mark::Peer));
     let types = [
         (TypeWord::Tile, of::<TileWord>(name)),
         (TypeWord::SharedArray, of::<ArrayWord>(name)),
@@ -45,6 +46,8 @@ pub fn receivers(name: &str) -> Vec<(TypeWord, ReceiverKind)> {
         (TypeWord::Maps, of::<MapsWord>(name)),
         (TypeWord::SharedMap, of::<SharedMapWord>(name)),
         (TypeWord::Global, of::<GlobalWord>(name)),
+        (TypeWord::Peers, of::<PeersWord>(name)),
+        (TypeWord::Peer, on_peer.map(Signature::taken)),
         (TypeWord::Phase, of::<PhaseWord>(name)),
         (TypeWord::Pipeline, of::<PipelineWord>(name)),
         (TypeWord::Producer, of::<ProducerWord>(name)),

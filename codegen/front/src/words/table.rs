@@ -10,6 +10,7 @@
 //!
 //! * `#[ByRef]`, `#[ByMut]`: it takes `&self` or `&mut self`;
 //! * `#[Remote]`: it also exists for an object of another block;
+//! * `#[Peer]`: it also exists for a slice of another rank;
 //! * `#[Sliced]`: it requires a kernel whose attribute fixes the extents of a cluster.
 //!
 //! A new word has its row here, its declaration in `tma_runtime::lang`, and an arm for its calls.
@@ -26,14 +27,10 @@ words! {
     /// A free function.
     Functions of lang: FunctionWord => FunctionCall, on () {
         "Places" {
-            fn thread_idx() => ThreadIdx;
-            fn block_idx() => BlockIdx;
-            fn grid_dim() => GridDim;
-            fn block_dim() => BlockDim;
-            fn lane_idx() => LaneIdx;
-            fn warp_idx() => WarpIdx;
-            fn warpgroup_idx() => WarpgroupIdx;
-            fn elect_one() => ElectOne;
+            fn thread_idx() => ThreadIdx; fn block_idx() => BlockIdx;
+            fn grid_dim() => GridDim; fn block_dim() => BlockDim;
+            fn lane_idx() => LaneIdx; fn warp_idx() => WarpIdx;
+            fn warpgroup_idx() => WarpgroupIdx; fn elect_one() => ElectOne;
         }
         "Shared memory" {
             fn shared<Shared>() => Shared;
@@ -50,29 +47,23 @@ words! {
             fn mul_hi<WordInteger>(a: Any, b: Any) => MulHi;
         }
         "Math" {
-            fn min<Number>(a: Any, b: Any) => Min;
-            fn max<Number>(a: Any, b: Any) => Max;
+            fn min<Number>(a: Any, b: Any) => Min; fn max<Number>(a: Any, b: Any) => Max;
             fn abs<Number>(x: Any) => Abs;
             fn fma<Number>(a: Any, b: Any, c: Any) => Fma;
             fn sqrt<Number>(x: Any) => Sqrt;
             fn recip<Number>(x: Any) => Recip;
             fn rsqrt(x: Any) => Rsqrt;
-            fn exp2(x: Any) => Exp2;
-            fn exp2_half<Half>(x: Any) => Exp2Half;
-            fn exp2_ftz(x: Any) => Exp2Ftz;
-            fn log2(x: Any) => Log2;
-            fn exp(x: Any) => Exp;
-            fn log(x: Any) => Log;
-            fn sin(x: Any) => Sin;
-            fn cos(x: Any) => Cos;
+            fn exp2(x: Any) => Exp2; fn exp2_half<Half>(x: Any) => Exp2Half;
+            fn exp2_ftz(x: Any) => Exp2Ftz; fn log2(x: Any) => Log2;
+            fn exp(x: Any) => Exp; fn log(x: Any) => Log;
+            fn sin(x: Any) => Sin; fn cos(x: Any) => Cos;
             fn tanh(x: Any) => Tanh;
             fn pow(x: Any, y: Any) => Pow;
             fn clamp<Number>(x: Any, low: Any, high: Any) => Clamp;
             fn copysign<Number>(x: Any, sign: Any) => CopySign;
         }
         "Ordering" {
-            fn sync_threads() => SyncThreads;
-            fn sync_warp() => SyncWarp;
+            fn sync_threads() => SyncThreads; fn sync_warp() => SyncWarp;
             fn sync_warpgroup() => SyncWarpgroup;
             fn named_barrier_sync(id: U32, threads: U32) => NamedBarrierSync;
             fn named_barrier_arrive(id: U32, threads: U32) => NamedBarrierArrive;
@@ -90,8 +81,7 @@ words! {
             fn shuffle_up<Element>(value: Any, distance: U32) => ShuffleUp;
             fn shuffle_down<Element>(value: Any, distance: U32) => ShuffleDown;
             fn shuffle_idx<Element>(value: Any, lane: U32) => ShuffleIdx;
-            fn vote_all(condition: Bool) => VoteAll;
-            fn vote_any(condition: Bool) => VoteAny;
+            fn vote_all(condition: Bool) => VoteAll; fn vote_any(condition: Bool) => VoteAny;
             fn ballot(condition: Bool) => Ballot;
             fn match_any<Element>(value: Any) => MatchAny;
             fn match_all<Element>(value: Any) => MatchAll;
@@ -109,19 +99,19 @@ words! {
             fn l2_evict_unchanged(fraction: F32) => L2EvictUnchanged;
         }
         "Clusters" {
-            fn cluster_rank() => ClusterRank;
-            fn block_in_cluster() => BlockInCluster;
-            fn cluster_idx() => ClusterIdx;
-            fn cluster_dim() => ClusterDim;
+            fn cluster_rank() => ClusterRank; fn block_in_cluster() => BlockInCluster;
+            fn cluster_idx() => ClusterIdx; fn cluster_dim() => ClusterDim;
             fn sync_cluster() => SyncCluster;
-            fn cluster_arrive() => ClusterArrive;
-            fn cluster_wait() => ClusterWait;
+            fn cluster_arrive() => ClusterArrive; fn cluster_wait() => ClusterWait;
             fn remote<Shared>(thing: Any, rank: U32) => Remote;
         }
         "Grids" {
             fn sync_grid(counter: Counter) => SyncGrid;
             fn grid_dependency_wait() => GridDependencyWait;
             fn grid_dependency_launch() => GridDependencyLaunch;
+        }
+        "Teams" {
+            fn rank() => Rank; fn ranks() => Ranks;
         }
         "Printing and stopping" {
             fn trap() => Trap;
@@ -408,42 +398,50 @@ words! {
         }
     }
 
+    /// A method of the memory of all ranks.
+    Methods of Peers: PeersWord => PeersCall, on () {
+        "Teams" {
+            fn of(rank: U32) => Of;
+            fn own() => Own;
+        }
+    }
+
     /// A method of a slice of global memory.
     Methods of Global: GlobalWord => GlobalCall, on Scalar {
         "Global memory" {
-            fn get(i: GlobalIndex) => Get;
-            fn set(i: GlobalIndex, value: Element) => Set;
-            fn get_vec<Lanes>(i: GlobalIndex) => GetVec;
-            fn set_vec(i: GlobalIndex, value: Any) => SetVec;
+            #[Peer] fn get(i: GlobalIndex) => Get;
+            #[Peer] fn set(i: GlobalIndex, value: Element) => Set;
+            #[Peer] fn get_vec<Lanes>(i: GlobalIndex) => GetVec;
+            #[Peer] fn set_vec(i: GlobalIndex, value: Any) => SetVec;
             fn get_nc(i: GlobalIndex) => GetNc;
             fn get_vec_nc<Lanes>(i: GlobalIndex) => GetVecNc;
-            fn len() => Len;
+            #[Peer] fn len() => Len;
             for op in AtomicOp: fn atomic_{op}(i: GlobalIndex, value: Element) => Atomic;
         }
         "Orders and scopes" {
-            fn load(i: GlobalIndex, order: Order, scope: Scope) => Load;
-            fn store(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Store;
-            fn swap(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Swap;
-            fn compare_exchange(
+            #[Peer] fn load(i: GlobalIndex, order: Order, scope: Scope) => Load;
+            #[Peer] fn store(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Store;
+            #[Peer] fn swap(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Swap;
+            #[Peer] fn compare_exchange(
                 i: GlobalIndex, current: Element, new: Element, order: Order, scope: Scope
             ) => CompareExchange;
-            fn add_vec(i: GlobalIndex, value: Any, order: Order, scope: Scope) => AddVec;
-            for op in FetchOp: fn fetch_{op}(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Fetch;
+            #[Peer] fn add_vec(i: GlobalIndex, value: Any, order: Order, scope: Scope) => AddVec;
+            for op in FetchOp: #[Peer] fn fetch_{op}(i: GlobalIndex, value: Element, order: Order, scope: Scope) => Fetch;
         }
         "Tensor cores" {
             fn matrix(first: GlobalIndex, extents: RowAndColumn, stride: U32) => Matrix;
         }
         "Bulk copies" {
-            fn bulk_load(
+            #[Peer] fn bulk_load(
                 array: Sequence, at: U32, count: U32, i: GlobalIndex, barrier: Barrier
             ) => BulkLoad;
-            fn bulk_load_multicast(
+            #[Peer] fn bulk_load_multicast(
                 array: Sequence, at: U32, count: U32, i: GlobalIndex, barrier: Barrier, mask: U16
             ) => BulkLoadMulticast;
-            fn bulk_store(i: GlobalIndex, array: Sequence, at: U32, count: U32) => BulkStore;
+            #[Peer] fn bulk_store(i: GlobalIndex, array: Sequence, at: U32, count: U32) => BulkStore;
             fn bulk_prefetch(i: GlobalIndex, count: U32) => BulkPrefetch;
             fn hint(policy: CachePolicy) => Hint;
-            for op in ReduceOp:
+            for op in ReduceOp: #[Peer]
             fn bulk_reduce_{op}(i: GlobalIndex, array: Sequence, at: U32, count: U32) => BulkReduce;
         }
     }

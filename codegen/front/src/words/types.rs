@@ -66,6 +66,10 @@ types! {
         "Global memory" {
             type Global<Element>;
         }
+        "Teams" {
+            type Peers<PeerMemory>;
+            type Peer<PeerMemory>;
+        }
         "Orders and scopes" {
             type Order;
             type Scope;

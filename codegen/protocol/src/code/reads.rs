@@ -37,7 +37,7 @@ pub(super) fn used(kernel: &Kernel, slice: &Slice) -> QuickMap<StmtId, Used> {
 /// Returns the variable into which a statement reads memory that copies also access.
 fn read(stmt: &Stmt, slice: &Slice) -> Option<LocalId> {
     let StmtKind::GlobalGet { dest, global, .. } = &stmt.kind else { return None };
-    slice.is_shared_with_copies(*global).then_some(*dest)
+    slice.is_shared_with_copies(global.param).then_some(*dest)
 }
 
 /// Returns the number of assignments to each variable.
@@ -140,7 +140,9 @@ fn stored<'s>(kernel: &Kernel, stmt: &'s Stmt) -> Option<(Written, Vec<&'s Expr>
     } else if let StmtKind::TileSet { tile, at, value } = &stmt.kind {
         Some((of(tile), at.iter().chain([value]).collect()))
     } else if let StmtKind::GlobalSet { global, index, value, hint: _ } = &stmt.kind {
-        Some((Written::Global(*global), vec![index, value]))
+        // The slices of several ranks have one name.
+        let memory = if global.rank.is_none() { Written::Global(global.param) } else { Written::Other };
+        Some((memory, global.at(index).into_iter().chain([value]).collect()))
     } else {
         None
     }

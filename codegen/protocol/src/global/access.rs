@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 
 use tma_front::ir::{
-    Accessor, CopyKind, Expr, Kernel, MemoryAccess, ParamId, ReduceOp, Stmt, StmtKind, visit,
+    Accessor, CopyKind, Expr, ExprKind, Kernel, MemoryAccess, ParamId, ParamKind, Presence, ReduceOp, Stmt,
+    StmtKind, TeamNumber, visit,
 };
 
 /// An access to the memory of a parameter.
 #[derive(Clone, Debug)]
 pub(crate) struct GlobalAccess<'k> {
     pub(crate) stmt: &'k Stmt,
+    /// The parameter that holds the memory: the slices of all ranks for this rank's own.
     pub(crate) param: ParamId,
+    /// Whether the memory may be that of another rank.
+    pub(super) is_of_peer: bool,
     pub(crate) by_copy: bool,
     pub(crate) writes: bool,
     /// Whether it has an order and a scope.
@@ -25,10 +29,13 @@ impl<'k> GlobalAccess<'k> {
     /// Returns the access of a statement of a kernel, if it makes one.
     pub(super) fn of(kernel: &Kernel, stmt: &'k Stmt) -> Option<Self> {
         stmt.facts().accesses.into_iter().find_map(|access| {
-            let param = access.object.global()?;
+            let of = access.object.global()?;
             let len = access.elements.count(kernel);
             let MemoryAccess { at, by, writes, is_strong, .. } = access;
-            Some(Self { stmt, param, by_copy: by == Accessor::Copy, writes, is_strong, at, len })
+            let by_copy = by == Accessor::Copy;
+            let is_of_peer = is_of_peer(kernel, of, &at);
+            let param = kernel.holder_of(of);
+            Some(Self { stmt, param, is_of_peer, by_copy, writes, is_strong, at, len })
         })
     }
 
@@ -38,6 +45,18 @@ impl<'k> GlobalAccess<'k> {
         visit::for_each_stmt(&kernel.body, &mut |stmt| all.extend(Self::of(kernel, stmt)));
         all
     }
+}
+
+/// Whether an access to this location of a parameter's memory may be one to another rank's. The
+/// first part of the location is the rank, if there are several.
+fn is_of_peer(kernel: &Kernel, param: ParamId, at: &[&Expr]) -> bool {
+    let has_ranks =
+        matches!(kernel.param(param).kind(), Some(ParamKind::PeerGlobals(_) | ParamKind::PeerMaps(_)));
+    let is_own = |rank: &&Expr| {
+        let ExprKind::Param(id) = rank.kind else { return false };
+        kernel.param(id).presence == Presence::Team(TeamNumber::Rank)
+    };
+    has_ranks && !at.first().is_some_and(is_own)
 }
 
 /// Returns the operation of a statement that reduces into global memory.

@@ -69,7 +69,7 @@ pub(super) fn counts<'a, 'k>(kernel: &'k Kernel, summary: &'a GlobalSummary<'k>)
         let others = summary.accesses.iter().filter(|other| other.access.stmt.id != one.access.stmt.id);
         let mut others =
             others.filter(|other| other.access.param == one.access.param && !are_disjoint(other, one));
-        others.all(|other| is_of_the_last(other, one)) && !counts_grid(summary, one.access.param)
+        others.all(|other| is_of_the_last(other, one)) && !counts_grid(kernel, summary, one.access.param)
     });
     let of_all = of_all.filter_map(|located| {
         let (release, acquire) = ordered(kernel, located.access.stmt)?;
@@ -85,8 +85,8 @@ fn is_of_the_last(one: &Located<'_>, count: &Located<'_>) -> bool {
 }
 
 /// Whether a `sync_grid` counts with a parameter.
-fn counts_grid(summary: &GlobalSummary<'_>, param: ParamId) -> bool {
-    let counts = |stmt: &Stmt| matches!(stmt.kind, StmtKind::SyncGrid { counter } if counter == param);
+fn counts_grid(kernel: &Kernel, summary: &GlobalSummary<'_>, param: ParamId) -> bool {
+    let counts = |stmt: &Stmt| matches!(stmt.kind, StmtKind::SyncGrid { counter } if kernel.holder_of(counter) == param);
     summary.orders.iter().any(|order| counts(order.stmt))
 }
 

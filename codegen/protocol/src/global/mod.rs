@@ -14,6 +14,8 @@
 //!   of these the kernel is undecided.
 //! * A counter that hands out tickets is written only by the last block, or behind a `sync_grid`
 //!   (`tickets`). Otherwise the kernel is undecided.
+//! * Accesses to the memory of another rank are like those of blocks that nothing here orders: a
+//!   kernel that writes it, and reads it or its own, is undecided (`peers`).
 //! * A plain access beside a strong one leaves the kernel undecided, and so does a strong access
 //!   whose scope leaves out blocks.
 //!
@@ -37,6 +39,7 @@
 //! | `stores` | stores of copies that may write one place several times |
 //! | `tickets` | writes to counters that hand out tickets |
 //! | `unseparated` | pairs of accesses that may execute with no rendezvous between them |
+//! | `peers` | memory that several ranks of a team access |
 //! | `last_block` | the block that has counted itself last, and the order that this establishes |
 //! | `unordered` | blocks of which one certainly reads what another writes, without an order |
 
@@ -46,6 +49,7 @@ mod last_block;
 mod located;
 mod numbers;
 mod operation;
+mod peers;
 mod stores;
 mod tickets;
 mod unordered;
@@ -90,6 +94,7 @@ fn undecided_accesses(kernel: &Kernel, summary: &GlobalSummary<'_>) -> Vec<Undec
     };
     let counts = last_block::counts(kernel, summary);
     let mut found = narrow(kernel, all);
+    found.extend(peers::undecided(kernel, all));
     found.extend(tickets::reset_too_early(all, &counts, &separation));
     for one in all.iter().filter(|one| !one.access.is_strong && !kernel.is_trusted(one.access.stmt.origin)) {
         let span = one.access.stmt.origin.span;

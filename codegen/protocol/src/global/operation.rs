@@ -52,7 +52,7 @@ pub(super) fn of(expr: &Expr) -> Option<Operation> {
         | ExprKind::Remote(..)
         | ExprKind::Choice(_)
         | ExprKind::Compound(_)
-        | ExprKind::MapAt(..)
+        | ExprKind::Member(..)
         | ExprKind::Unit
         | ExprKind::Error => None,
     }

@@ -18,8 +18,8 @@ impl Run<'_, '_> {
         if atomic.scope == MemoryScope::Block && atomic.shared().is_none_or(is_shared_with_others) {
             self.note_undecided(UndecidedReason::Atomics, stmt.origin.span);
         }
-        if let AtomicMemory::Global(param) = atomic.memory {
-            self.global_access(stmt, param, &atomic.index, 1, access)?;
+        if let AtomicMemory::Global(global) = &atomic.memory {
+            self.global_access(stmt, global, &atomic.index, 1, access)?;
         }
         if let Some(array) = atomic.shared() {
             let (block, _, region) = self.elements(array, &atomic.index, 1)?;

@@ -59,6 +59,7 @@ impl Renaming {
                 Symbol::Param(_)
                 | Symbol::Len(_)
                 | Symbol::GridIndex(_)
+                | Symbol::Team(_)
                 | Symbol::Elected(_)
                 | Symbol::Fresh(_)
                 | Symbol::Iterations(_),

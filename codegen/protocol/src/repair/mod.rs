@@ -66,6 +66,7 @@ fn is_harmless(reason: UndecidedReason) -> bool {
     match reason {
         UndecidedReason::Counting
         | UndecidedReason::Poll
+        | UndecidedReason::Peers
         | UndecidedReason::Maps
         | UndecidedReason::Unwritten
         | UndecidedReason::SameBytes

@@ -1,6 +1,6 @@
 //! The nodes of terms: numbers, symbols, and operations on other terms.
 
-use tma_front::ir::{BinaryOp, Const, IntegerOp, MathOp, Special, UnaryOp};
+use tma_front::ir::{BinaryOp, Const, IntegerOp, MathOp, Special, TeamNumber, UnaryOp};
 
 /// A value, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +29,8 @@ pub(crate) enum Symbol {
     Len(u32),
     /// The index of the cluster in the grid, or the extent of the grid.
     GridIndex(Special),
+    /// A number of the launch on a team.
+    Team(TeamNumber),
     /// The lane that `elect_one` picks, by the index of the warp in its block.
     Elected(u32),
     /// The element at an index of a slice that the kernel does not write.
@@ -79,6 +81,7 @@ impl Node {
                 Symbol::Param(_)
                 | Symbol::Len(_)
                 | Symbol::GridIndex(_)
+                | Symbol::Team(_)
                 | Symbol::Elected(_)
                 | Symbol::Read(..),
             ) => None,
@@ -135,6 +138,7 @@ pub(super) fn each_operand(node: &Node, mut visit: impl FnMut(Term)) {
             Symbol::Param(_)
             | Symbol::Len(_)
             | Symbol::GridIndex(_)
+            | Symbol::Team(_)
             | Symbol::Elected(_)
             | Symbol::Fresh(_)
             | Symbol::Iterations(_),

@@ -7,8 +7,8 @@ use super::observe::Count;
 use super::warp::Warp;
 use super::{Context, lanes_of};
 use crate::machine::{
-    BlockRank, Counters, Footprint, Machine, MachineConfig, Random, Stop, ThreadId, ThreadIndex, Waiting,
-    WarpIndex,
+    BlockRank, Counters, Footprint, Machine, MachineConfig, Random, RankProgress, Stop, ThreadId,
+    ThreadIndex, Waiting, WarpIndex,
 };
 use crate::printed::Printed;
 use crate::report::{Finding, FindingKind, Findings};
@@ -187,7 +187,7 @@ impl<'c> Cluster<'c> {
                 let landed = self.machine.let_time_pass();
                 self.landed(landed);
                 if !landed && self.all_tried {
-                    return if self.polls() { Ok(()) } else { Err(self.deadlock()) };
+                    return if self.polls() { Ok(()) } else { Err(self.deadlock(&[])) };
                 }
                 all = !landed;
             }
@@ -227,9 +227,10 @@ impl<'c> Cluster<'c> {
             (self.changes + 1, self.external_changes + 1, true);
     }
 
-    /// Records a deadlock: nothing will change any more. The finding lists all waiting threads.
-    pub(crate) fn deadlock(&mut self) -> Stop {
-        self.machine.deadlocked(&all_waiting(&self.warps))
+    /// Records a deadlock: nothing will change any more. The finding lists all waiting threads, and
+    /// the ranks of `team` that have ended. `team` is empty if a single device runs the kernel.
+    pub(crate) fn deadlock(&mut self, team: &[RankProgress]) -> Stop {
+        self.machine.deadlocked(&all_waiting(&self.warps), team)
     }
 
     /// Returns the results, whether the cluster ended or was stopped.

@@ -37,6 +37,8 @@ fn findings(run: impl FnOnce(&mut Cluster<'_>) -> Result<(), Stop>) -> Vec<Findi
         copies: true,
         used_immediately: None,
         cluster: 0,
+        clusters: 1,
+        ranks: 1,
         grid: None,
         names: Arc::new([]),
         lines: module.lines(),

@@ -7,24 +7,27 @@ use crate::machine::address::{Target, resolve};
 use crate::machine::barrier::{BYTES, Mbarrier};
 use crate::machine::index::{BlockRank, ThreadIndex};
 use crate::machine::memory::SharedLocation;
-use crate::machine::types::{Actor, Phase, Waiting, WaitingFor};
-use crate::report::{Finding, FindingKind, Stop};
+use crate::machine::types::{Actor, Phase, RankProgress, Waiting, WaitingFor};
+use crate::report::{Finding, FindingKind, Stop, counted};
 
 /// The help for a loop that waits for shared memory to change.
 const POLLS_SHARED: &str = "check that the thread that must change this memory reaches its write: no running thread or copy can change it";
+/// The help for a loop that waits for a change by another rank of a team.
+const POLLS_RANK: &str = "check that the rank that must change this memory does so before it waits itself, and before its blocks end: no running thread can change it any more";
 
 impl Machine {
     /// Records a deadlock: no thread can go on, and no operation is in flight. `waiting` has all
-    /// threads that have not exited.
-    pub fn deadlocked(&mut self, waiting: &[Waiting]) -> Stop {
-        let mut finding = self.deadlock(waiting);
+    /// threads that have not exited, and `team` how far each rank has come, if a team runs the
+    /// kernel.
+    pub fn deadlocked(&mut self, waiting: &[Waiting], team: &[RankProgress]) -> Stop {
+        let mut finding = self.deadlock(waiting, team);
         for actor in first_of_each(waiting) {
             finding.parties.push(self.diagnostics.party(actor.does("waits")));
         }
         self.diagnostics.stop(finding)
     }
 
-    fn deadlock(&self, waiting: &[Waiting]) -> Finding {
+    fn deadlock(&self, waiting: &[Waiting], team: &[RankProgress]) -> Finding {
         let mut message = String::from("no thread can continue");
         for group in groups(waiting) {
             message.push_str("\n  ");
@@ -42,12 +45,27 @@ impl Machine {
                 explain(mbarrier, &mut finding);
             }
         }
+        for (rank, progress) in team.iter().enumerate() {
+            match progress {
+                RankProgress { running: 0, waiting: 0 } => {
+                    message.push_str(&format!("\n  all blocks of rank {rank} have ended"));
+                }
+                RankProgress { waiting: 0, .. } => {}
+                RankProgress { waiting, .. } => {
+                    let waiting = counted(*waiting, "cluster");
+                    message
+                        .push_str(&format!("\n  {waiting} of rank {rank} cannot begin before another ends"));
+                }
+            }
+        }
         finding.message = message;
+        let has_begun = !team.is_empty() && team.iter().all(|progress| progress.waiting == 0);
         let polled = |waiter: &Waiting| {
             let WaitingFor::Memory(pointer) = waiter.event else { return None };
             Some(resolve(pointer, waiter.thread.block))
         };
         let polled = waiting.iter().find_map(polled).map(|target| match target {
+            Target::Global(_) if has_begun => POLLS_RANK.into(),
             Target::Global(_) => Help::LaunchTogether,
             Target::Shared(..) => POLLS_SHARED.into(),
         });

@@ -19,13 +19,18 @@ impl Machine {
         let GlobalConflict { rule, address, other } = conflict;
         // A store whose group no thread has waited for has its own finding.
         let is_copy = other.attributes.proxy == Proxy::Async && other.attributes.kind != AccessKind::Read;
-        let same_cluster = other.grid_thread.cluster == self.memory.accesses.cluster();
+        let (own, layout) = (self.memory.accesses.cluster(), self.memory.accesses.layout());
+        let same_cluster = other.grid_thread.cluster == own;
+        let ranks = match [other.grid_thread.cluster, own].map(|cluster| layout.rank(cluster)) {
+            [Some(from), Some(to)] if from != to => Some([from, to]),
+            [_, _] => None,
+        };
         if is_copy && same_cluster && self.memory.stores.at(address, 1).is_some() {
             return;
         }
         let party = self.party_of(&other);
         let log = &mut self.diagnostics;
-        let pair = Pair { rule, earlier: other.attributes, later: attributes, same_cluster };
+        let pair = Pair { rule, earlier: other.attributes, later: attributes, same_cluster, ranks };
         log.report(finding(address, pair).with(log.party(action)).with(party));
     }
 
@@ -35,7 +40,7 @@ impl Machine {
         let actor = self.diagnostics.actor_at(accesses.thread(access.grid_thread), access.line);
         let party = self.diagnostics.party(actor.does(did(access.attributes)));
         match accesses.block_of(access.grid_thread) {
-            Some(block) => Party { block, ..party },
+            Some(block) => Party { block, rank: accesses.layout().rank(access.grid_thread.cluster), ..party },
             None => party,
         }
     }

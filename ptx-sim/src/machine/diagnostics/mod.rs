@@ -14,6 +14,7 @@ use tma_model::sync::Epoch;
 pub(super) use conflict::LaterAccess;
 pub use names::SharedName;
 
+use super::global::TeamLayout;
 use super::index::{BlockRank, Shape, ThreadId};
 use super::types::{Action, Actor, MachineConfig, Site};
 use crate::report::{Finding, Findings, Party, Stop};
@@ -29,7 +30,9 @@ pub(super) struct Diagnostics {
     /// Observations that need not be mistakes.
     notes: Findings,
     shape: Shape,
-    /// Index in the grid of each block, by rank.
+    /// The rank of the device, if a team runs the kernel.
+    rank: Option<u32>,
+    /// Index in the grid of each block, by rank in the cluster.
     blocks: Vec<[u32; 3]>,
     names: Arc<[SharedName]>,
     /// `.loc` of each PTX line.
@@ -42,6 +45,7 @@ impl Diagnostics {
             findings: Findings::default(),
             notes: Findings::default(),
             shape,
+            rank: TeamLayout::new(config).rank(config.cluster),
             blocks: config.blocks.clone(),
             names: Arc::clone(&config.names),
             lines: Arc::clone(&config.lines),
@@ -85,6 +89,11 @@ impl Diagnostics {
         self.findings
     }
 
+    /// Returns the rank of the device, if a team runs the kernel.
+    pub(super) fn rank(&self) -> Option<u32> {
+        self.rank
+    }
+
     /// Returns the index in the grid of a block.
     pub(super) fn block(&self, rank: BlockRank) -> [u32; 3] {
         self.blocks.get(rank.index()).copied().unwrap_or_default()
@@ -93,7 +102,7 @@ impl Diagnostics {
     /// Returns a thread in the form in which findings refer to it.
     pub(super) fn party(&self, action: Action) -> Party {
         let Action { thread, site, does } = action;
-        Party { block: self.block(thread.block), thread, site, does }
+        Party { rank: self.rank, block: self.block(thread.block), thread, site, does }
     }
 
     /// Returns the thread that took a step, at a PTX line. `None` if the step does not belong to a

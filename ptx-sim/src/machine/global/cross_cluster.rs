@@ -12,6 +12,7 @@ use std::sync::Arc;
 use tma_model::sync::{Clock, Component, Epoch, Knowledge, Memory, View};
 
 use super::mark::GlobalAccess;
+use super::team::TeamLayout;
 use crate::machine::index::ThreadId;
 
 /// Known steps of one cluster.
@@ -150,6 +151,7 @@ impl Imports {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Observer<'o> {
     pub(in crate::machine) cluster: u32,
+    pub(in crate::machine) layout: TeamLayout,
     pub(in crate::machine) view: &'o View,
     pub(in crate::machine) imports: &'o Imports,
 }

@@ -15,6 +15,7 @@ use tma_model::sync::MemoryScope;
 use super::cross_cluster::Observer;
 use super::mark::{AccessRule, GlobalAccess, GridThread, unordered};
 use super::release::{Release, Released};
+use super::team::TeamLayout;
 use crate::machine::random::Random;
 
 /// The most stores that are kept of a location. Loads no longer observe older stores, which
@@ -46,7 +47,7 @@ struct Store {
 pub(super) struct History {
     pub(super) bytes: u32,
     stores: VecDeque<Store>,
-    /// Whether the scope of one of the stores is narrower than the device.
+    /// Whether the scope of one of the stores excludes threads of the launch.
     has_narrow: bool,
     /// How many times in a row each thread has observed an old store.
     stale: HashMap<GridThread, u8>,
@@ -65,10 +66,9 @@ fn are_morally_strong(
     access: &GlobalAccess,
     grid_thread: GridThread,
     scope: MemoryScope,
-    threads: u32,
+    layout: TeamLayout,
 ) -> bool {
-    let by = access.grid_thread;
-    let reach = |theirs| by.reaches(theirs, grid_thread, threads) && grid_thread.reaches(scope, by, threads);
+    let reach = |theirs: MemoryScope| layout.includes(theirs.min(scope), access.grid_thread, grid_thread);
     access.attributes.scope.is_some_and(reach)
 }
 
@@ -80,9 +80,9 @@ fn is_known(store: &Store, observer: &Observer<'_>) -> bool {
 
 /// Returns the releases that an access synchronises with: none, unless the access and the store are
 /// morally strong.
-fn observed(store: &Store, grid_thread: GridThread, scope: MemoryScope, threads: u32) -> Released {
+fn observed(store: &Store, grid_thread: GridThread, scope: MemoryScope, layout: TeamLayout) -> Released {
     match &store.mark {
-        Some(mark) if are_morally_strong(mark, grid_thread, scope, threads) => Arc::clone(&store.released),
+        Some(mark) if are_morally_strong(mark, grid_thread, scope, layout) => Arc::clone(&store.released),
         Some(_) | None => Released::default(),
     }
 }
@@ -98,21 +98,16 @@ impl History {
     /// Returns a store that is unordered with this access and whose scope, or the access's,
     /// excludes the other thread. The table compares the last store like any other access, but
     /// there may be older ones that are not morally strong with this access.
-    pub(super) fn unreached(
-        &self,
-        mark: &GlobalAccess,
-        observer: &Observer<'_>,
-        threads: u32,
-    ) -> Option<GlobalAccess> {
-        let is_wide = mark.attributes.scope.is_none_or(|scope| scope >= MemoryScope::Device);
+    pub(super) fn unreached(&self, mark: &GlobalAccess, observer: &Observer<'_>) -> Option<GlobalAccess> {
+        let is_wide = mark.attributes.scope.is_none_or(|scope| scope >= observer.layout.everyone());
         if is_wide && !self.has_narrow {
             return None;
         }
         let newer = self.stores.iter().rev().take_while(|store| !is_known(store, observer));
         let mut marks = newer.filter_map(|store| store.mark.as_ref());
         let is_broken = |store: &&GlobalAccess| {
-            unordered(store, mark, threads) == Some(AccessRule::ScopeTooNarrow)
-                && !self.is_observed(store, observer, threads)
+            unordered(store, mark, observer.layout) == Some(AccessRule::ScopeTooNarrow)
+                && !self.is_observed(store, observer)
         };
         marks.find(is_broken).copied()
     }
@@ -123,7 +118,6 @@ impl History {
         mark: &GlobalAccess,
         scope: MemoryScope,
         observer: &Observer<'_>,
-        threads: u32,
         random: &mut Random,
     ) -> Option<ObservedStore> {
         let oldest = self.stores.iter().rposition(|store| is_known(store, observer)).unwrap_or(0);
@@ -147,7 +141,7 @@ impl History {
         }
         Some(ObservedStore {
             value: store.value,
-            released: observed(store, grid_thread, scope, threads),
+            released: observed(store, grid_thread, scope, observer.layout),
             is_stale,
         })
     }
@@ -155,7 +149,7 @@ impl History {
     /// Returns whether a morally strong read that observed this write happens before the observer.
     /// If so, the write precedes the observer in causality order as far as this location is
     /// concerned (PTX ISA, "Causality Order").
-    pub(super) fn is_observed(&self, write: &GlobalAccess, observer: &Observer<'_>, threads: u32) -> bool {
+    pub(super) fn is_observed(&self, write: &GlobalAccess, observer: &Observer<'_>) -> bool {
         let is_it = |store: &&Store| {
             store
                 .mark
@@ -164,16 +158,16 @@ impl History {
         };
         let has_seen = |reader: &GlobalAccess| {
             let scope = reader.attributes.scope;
-            let strong =
-                scope.is_some_and(|scope| are_morally_strong(write, reader.grid_thread, scope, threads));
+            let strong = scope
+                .is_some_and(|scope| are_morally_strong(write, reader.grid_thread, scope, observer.layout));
             strong && observer.follows(reader)
         };
         self.stores.iter().rev().find(is_it).is_some_and(|store| store.readers.iter().any(has_seen))
     }
 
     /// Returns the releases of the newest store, as observed by an atomic operation.
-    pub(super) fn newest(&self, grid_thread: GridThread, scope: MemoryScope, threads: u32) -> Released {
-        self.stores.back().map(|store| observed(store, grid_thread, scope, threads)).unwrap_or_default()
+    pub(super) fn newest(&self, grid_thread: GridThread, scope: MemoryScope, layout: TeamLayout) -> Released {
+        self.stores.back().map(|store| observed(store, grid_thread, scope, layout)).unwrap_or_default()
     }
 
     /// Returns the releases that a thread has made by operations on this location. A release
@@ -193,11 +187,12 @@ impl History {
         value: [u8; WIDEST],
         released: Released,
         own: Vec<Release>,
+        layout: TeamLayout,
     ) {
         if self.stores.len() == MOST_STORES {
             self.stores.pop_front();
         }
-        self.has_narrow |= mark.attributes.scope.is_some_and(|scope| scope < MemoryScope::Device);
+        self.has_narrow |= mark.attributes.scope.is_some_and(|scope| scope < layout.everyone());
         self.stores.push_back(Store { value, mark: Some(mark), released, own, readers: Vec::new() });
     }
 }

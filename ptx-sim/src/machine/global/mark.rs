@@ -7,6 +7,7 @@
 
 use tma_model::sync::{AccessKind, Epoch, MemoryScope, Proxy};
 
+use super::team::TeamLayout;
 use crate::machine::sizes::Sizes;
 
 /// The properties of an access that decide whether it conflicts with another.
@@ -41,22 +42,13 @@ impl AccessAttributes {
     }
 }
 
-/// A thread, identified across all clusters of a launch.
+/// A thread, identified across all clusters of a launch. Clusters are numbered through all ranks of
+/// a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::machine) struct GridThread {
     pub(in crate::machine) cluster: u32,
     /// The number of the thread in its cluster.
     pub(in crate::machine) thread: u32,
-}
-
-impl GridThread {
-    /// Returns whether `scope`, around this thread, includes the other thread. Blocks have
-    /// `threads` threads.
-    pub(in crate::machine) fn reaches(self, scope: MemoryScope, other: Self, threads: u32) -> bool {
-        let same_cluster = self.cluster == other.cluster;
-        let threads = threads.max(1);
-        scope.includes(same_cluster && self.thread / threads == other.thread / threads, same_cluster)
-    }
 }
 
 /// A recorded access.
@@ -128,7 +120,11 @@ pub(in crate::machine) struct GlobalConflict {
 }
 
 /// Returns the rule that two unordered accesses violate.
-pub(super) fn unordered(earlier: &GlobalAccess, later: &GlobalAccess, threads: u32) -> Option<AccessRule> {
+pub(super) fn unordered(
+    earlier: &GlobalAccess,
+    later: &GlobalAccess,
+    layout: TeamLayout,
+) -> Option<AccessRule> {
     match (earlier.attributes.kind, later.attributes.kind) {
         (AccessKind::Read, AccessKind::Read) | (AccessKind::Reduce, AccessKind::Reduce) => return None,
         (AccessKind::Read | AccessKind::Write | AccessKind::Reduce, _) => {}
@@ -142,7 +138,6 @@ pub(super) fn unordered(earlier: &GlobalAccess, later: &GlobalAccess, threads: u
     if !earlier.attributes.sizes.intersects(later.attributes.sizes) {
         return Some(AccessRule::MixedSizes);
     }
-    let reach = earlier.grid_thread.reaches(one, later.grid_thread, threads)
-        && later.grid_thread.reaches(two, earlier.grid_thread, threads);
+    let reach = layout.includes(one.min(two), earlier.grid_thread, later.grid_thread);
     (!reach).then_some(AccessRule::ScopeTooNarrow)
 }

@@ -22,6 +22,8 @@ pub(in crate::machine) struct Pair {
     pub(in crate::machine) earlier: AccessAttributes,
     pub(in crate::machine) later: AccessAttributes,
     pub(in crate::machine) same_cluster: bool,
+    /// The ranks of the earlier and the later thread, if they differ.
+    pub(in crate::machine) ranks: Option<[u32; 2]>,
 }
 
 /// Returns the verb for the thread of an access.
@@ -68,11 +70,16 @@ fn scope_name(attributes: AccessAttributes) -> &'static str {
 
 /// Returns the finding for a pair of accesses at an address, without the threads that made them.
 pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
-    let Pair { rule, earlier, later, same_cluster } = pair;
+    let Pair { rule, earlier, later, same_cluster, ranks } = pair;
+    let wider = ranks.map_or(Help::WidenScope, |[from, to]| Help::SystemScope { from, to });
     let location = format!("global memory at {address:#x}");
     let (kind, message, help) = match rule {
         AccessRule::Race => {
-            let help = if same_cluster { Help::Order(Memory::Global) } else { Help::OrderByFlag };
+            let help = match ranks {
+                Some(_) => Help::OrderRanks,
+                None if same_cluster => Help::Order(Memory::Global),
+                None => Help::OrderByFlag,
+            };
             (FindingKind::Race, format!("{location} {}", race(earlier, later)), help)
         }
         AccessRule::ScopeTooNarrow => {
@@ -81,7 +88,7 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
                 "two threads access {location} with scopes `.{one}` and `.{two}`, one of which does not \
                  include the other thread"
             );
-            (FindingKind::ScopeTooNarrow, message, Help::WidenScope)
+            (FindingKind::ScopeTooNarrow, message, wider)
         }
         AccessRule::ReleaseTooNarrow => {
             let message = format!(
@@ -89,7 +96,7 @@ pub(in crate::machine) fn finding(address: u64, pair: Pair) -> Finding {
                  not include the other thread",
                 race(earlier, later)
             );
-            (FindingKind::ScopeTooNarrow, message, Help::WidenScope)
+            (FindingKind::ScopeTooNarrow, message, wider)
         }
         AccessRule::MixedSizes => {
             return mixed_sizes(&location, [earlier, later].map(|attributes| attributes.sizes.bytes()));

@@ -9,6 +9,7 @@
 //! | `history` | the stores to locations with strong accesses |
 //! | `release` | the releases of those stores |
 //! | `strong` | strong accesses, and memory fences |
+//! | `team` | the arrangement of the threads: blocks, clusters, ranks |
 //! | `uses` | uses of the values that threads have read |
 //! | `footprint` | the accesses of unordered clusters |
 //! | `message` | findings |
@@ -25,6 +26,7 @@ mod message;
 mod release;
 mod strong;
 mod table;
+mod team;
 mod uses;
 
 use std::collections::{BTreeMap, HashMap};
@@ -42,6 +44,7 @@ use self::cross_cluster::CrossClusterKnowledge;
 use self::history::History;
 use self::release::{Release, Released};
 use self::table::{Table, pieces};
+pub(super) use self::team::TeamLayout;
 use super::index::ThreadId;
 use super::random::Random;
 use super::sizes::SCALARS;
@@ -79,9 +82,11 @@ impl ClusterGrid {
     }
 }
 
-/// The accesses of all clusters of a launch, in a kernel with strong accesses.
+/// The accesses of all clusters of a launch, on all ranks of a team, in a kernel with strong
+/// accesses.
 #[derive(Debug)]
 pub struct Grid {
+    /// The clusters of each rank.
     clusters: ClusterGrid,
     state: Mutex<State>,
 }
@@ -136,8 +141,7 @@ enum FenceRelease {
 pub(super) struct GlobalAccesses {
     tracking: Tracking,
     cluster: u32,
-    /// Threads of a block.
-    threads: u32,
+    layout: TeamLayout,
     /// Whether the executing side reports uses of the values that threads read.
     tracks_uses: bool,
     imports: Imports,
@@ -154,7 +158,6 @@ pub(super) struct GlobalAccesses {
 impl GlobalAccesses {
     /// Creates the state of a cluster that has not begun.
     pub(super) fn new(config: &MachineConfig) -> Self {
-        let MachineConfig { threads, cluster, .. } = *config;
         let tracking = match &config.grid {
             _ if !config.checks.order => Tracking::Off,
             Some(grid) if config.checks.global_order != GlobalOrder::Never => {
@@ -168,8 +171,8 @@ impl GlobalAccesses {
         };
         Self {
             tracking,
-            cluster,
-            threads,
+            cluster: config.cluster,
+            layout: TeamLayout::new(config),
             tracks_uses: config.used_immediately.is_some(),
             imports: Imports::default(),
             pending: HashMap::new(),
@@ -230,12 +233,12 @@ impl GlobalAccesses {
     /// Returns the author for a thread of this cluster.
     #[inline]
     pub(super) fn grid_thread(&self, thread: ThreadId) -> GridThread {
-        GridThread { cluster: self.cluster, thread: thread.block.0 * self.threads + thread.index.0 }
+        GridThread { cluster: self.cluster, thread: thread.block.0 * self.layout.threads + thread.index.0 }
     }
 
     /// Returns the thread of an author, within its cluster.
     pub(super) fn thread(&self, grid_thread: GridThread) -> ThreadId {
-        let threads = self.threads.max(1);
+        let threads = self.layout.threads;
         ThreadId::new(grid_thread.thread / threads, grid_thread.thread % threads)
     }
 
@@ -243,8 +246,13 @@ impl GlobalAccesses {
     /// table.
     pub(super) fn block_of(&self, grid_thread: GridThread) -> Option<[u32; 3]> {
         let Tracking::Shared(grid) = &self.tracking else { return None };
-        let rank = self.thread(grid_thread).block.0;
-        grid.clusters.blocks(grid_thread.cluster.into()).get(rank as usize).copied()
+        let blocks = grid.clusters.blocks(self.layout.in_rank(grid_thread.cluster).into());
+        blocks.get(self.thread(grid_thread).block.index()).copied()
+    }
+
+    /// Returns the arrangement of the threads of the launch.
+    pub(super) fn layout(&self) -> TeamLayout {
+        self.layout
     }
 
     /// Checks an access to each of `ranges`, pairs of start and end, and records it. Returns the
@@ -255,7 +263,8 @@ impl GlobalAccesses {
         view: &View,
         ranges: impl Iterator<Item = (u64, u64)>,
     ) -> Option<GlobalConflict> {
-        let observer = Observer { cluster: self.cluster, view, imports: &self.imports };
+        let (cluster, layout) = (self.cluster, self.layout);
+        let observer = Observer { cluster, layout, view, imports: &self.imports };
         let mut conflict = None;
         let mut access = |table: &mut Table, (start, end): (u64, u64)| {
             let found = table.access(start, end.saturating_sub(start), mark, &observer, &|_, _| false);
@@ -373,14 +382,14 @@ impl State {
         mark: &GlobalAccess,
         observer: &Observer<'_>,
     ) -> Option<GlobalConflict> {
-        let (threads, is_of_thread) = (self.table.threads(), mark.attributes.proxy == Proxy::Generic);
+        let is_of_thread = mark.attributes.proxy == Proxy::Generic;
         let histories = &self.histories;
         // The elements of a vector have histories of their own, each at a multiple of the element
         // size.
         let is_observed = |write: &GlobalAccess, byte: u64| {
             let mut known =
                 SCALARS.iter().filter_map(|size| histories.get(&(byte & !(u64::from(*size) - 1))));
-            is_of_thread && known.any(|history| history.is_observed(write, observer, threads))
+            is_of_thread && known.any(|history| history.is_observed(write, observer))
         };
         self.table.access(address, len, mark, observer, &is_observed)
     }

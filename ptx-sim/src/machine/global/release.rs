@@ -11,6 +11,7 @@ use tma_model::sync::MemoryScope;
 
 use super::cross_cluster::CrossClusterKnowledge;
 use super::mark::GridThread;
+use super::team::TeamLayout;
 
 /// A release by a thread.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ impl Release {
         Self { scope, by, knows: Arc::new(knows) }
     }
 
-    fn is_wide(&self) -> bool {
+    fn is_of_device(&self) -> bool {
         self.scope >= MemoryScope::Device
     }
 
@@ -36,14 +37,14 @@ impl Release {
     }
 
     /// Returns whether an acquire with this scope by `thread` synchronises with the release.
-    fn reaches(&self, thread: GridThread, scope: MemoryScope, threads: u32) -> bool {
-        self.by.reaches(self.scope, thread, threads) && thread.reaches(scope, self.by, threads)
+    fn reaches(&self, thread: GridThread, scope: MemoryScope, layout: TeamLayout) -> bool {
+        layout.includes(self.scope.min(scope), self.by, thread)
     }
 }
 
 /// The most releases that are kept apart. Keeping the knowledge of many blocks, each about all
-/// blocks before it, would exhaust memory, so beyond this number the releases at device scope are
-/// merged.
+/// blocks before it, would exhaust memory, so beyond this number the releases at device scope or
+/// wider are merged.
 const MOST_BLOCKS: usize = 64;
 
 /// The releases that a store passes on.
@@ -52,12 +53,22 @@ pub(super) struct Releases {
     /// One release for each block and scope. The threads that a release reaches do not depend on
     /// the releasing thread within the block.
     of_blocks: Vec<Release>,
-    /// The joint knowledge of all releases at device scope. These reach every acquire of that
-    /// scope, and are numerous in a kernel whose blocks count at one location.
-    of_device: Option<Arc<CrossClusterKnowledge>>,
-    /// Whether there are too many releases to keep those at device scope apart. They are then
-    /// assumed to reach every acquire, which may hide findings.
+    /// The releases at device scope or wider, which are numerous in a kernel whose blocks count at
+    /// one location.
+    of_devices: Vec<DeviceRelease>,
+    /// Whether there are too many releases to keep those at device scope or wider apart. They are then
+    /// assumed to reach every acquire on their device, which may hide findings.
     is_merged: bool,
+}
+
+/// The joint knowledge of all releases at one scope, the device's or wider, by threads of one rank.
+/// All of them reach the same acquires.
+#[derive(Clone, Debug)]
+struct DeviceRelease {
+    scope: MemoryScope,
+    /// The rank; `None` if there is only one.
+    rank: Option<u32>,
+    knows: Arc<CrossClusterKnowledge>,
 }
 
 /// The releases of a store, shared by all stores that pass on the same ones.
@@ -70,32 +81,39 @@ fn join(known: &mut Arc<CrossClusterKnowledge>, acquired: &CrossClusterKnowledge
     }
 }
 
-/// Adds a release. Blocks have `threads` threads.
-pub(super) fn add_release(released: &mut Released, release: &Release, threads: u32) {
-    let threads = threads.max(1);
-    let by = GridThread { thread: release.by.thread / threads * threads, ..release.by };
+/// Adds a release.
+pub(super) fn add_release(released: &mut Released, release: &Release, layout: TeamLayout) {
+    let by = GridThread { thread: release.by.thread / layout.threads * layout.threads, ..release.by };
     let release =
-        Release { scope: release.scope.min(MemoryScope::Device), by, knows: Arc::clone(&release.knows) };
-    if !released.knows(&release) {
-        Arc::make_mut(released).add(release);
+        Release { scope: release.scope.min(layout.everyone()), by, knows: Arc::clone(&release.knows) };
+    let rank = layout.rank(by.cluster);
+    if !released.knows(&release, rank) {
+        Arc::make_mut(released).add(release, rank);
     }
 }
 
 impl Releases {
     pub(super) fn is_empty(&self) -> bool {
-        self.of_blocks.is_empty() && self.of_device.is_none()
+        self.of_blocks.is_empty() && self.of_devices.is_empty()
     }
 
-    fn knows(&self, release: &Release) -> bool {
+    fn knows(&self, release: &Release, rank: Option<u32>) -> bool {
         let mut known =
             self.of_blocks.iter().filter(|known| known.is_like(release)).map(|known| &known.knows);
-        let merge_ranges = self.of_device.as_ref().filter(|_| self.is_merged && release.is_wide());
-        known.next().or(merge_ranges).is_some_and(|known| known.covers(&release.knows))
+        let is_merged = self.is_merged && release.is_of_device();
+        let mut joint = self
+            .of_devices
+            .iter()
+            .filter(|joint| is_merged && (joint.scope, joint.rank) == (release.scope, rank));
+        known
+            .next()
+            .or(joint.next().map(|joint| &joint.knows))
+            .is_some_and(|known| known.covers(&release.knows))
     }
 
-    fn add(&mut self, release: Release) {
-        if release.is_wide() {
-            self.add_wide(&release.knows);
+    fn add(&mut self, release: Release, rank: Option<u32>) {
+        if release.is_of_device() {
+            self.add_joint(&DeviceRelease { scope: release.scope, rank, knows: Arc::clone(&release.knows) });
             if self.is_merged {
                 return;
             }
@@ -104,30 +122,31 @@ impl Releases {
             Some(known) => join(&mut known.knows, &release.knows),
             None => self.of_blocks.push(release),
         }
-        if self.of_blocks.len() > MOST_BLOCKS && self.of_device.is_some() {
-            self.merge_wide();
+        if self.of_blocks.len() > MOST_BLOCKS && !self.of_devices.is_empty() {
+            self.merge();
         }
     }
 
-    fn add_wide(&mut self, knows: &Arc<CrossClusterKnowledge>) {
-        match &mut self.of_device {
-            Some(known) => join(known, knows),
-            None => self.of_device = Some(Arc::clone(knows)),
+    fn add_joint(&mut self, release: &DeviceRelease) {
+        let is_like = |known: &&mut DeviceRelease| (known.scope, known.rank) == (release.scope, release.rank);
+        match self.of_devices.iter_mut().find(is_like) {
+            Some(known) => join(&mut known.knows, &release.knows),
+            None => self.of_devices.push(release.clone()),
         }
     }
 
-    fn merge_wide(&mut self) {
+    fn merge(&mut self) {
         self.is_merged = true;
-        self.of_blocks.retain(|known| !known.is_wide());
+        self.of_blocks.retain(|known| !known.is_of_device());
     }
 
     /// Adds the releases of `others`.
-    pub(super) fn join(all: &mut Released, others: &Self, threads: u32) {
-        others.of_blocks.iter().for_each(|release| add_release(all, release, threads));
-        if let Some(knows) = others.of_device.as_ref().filter(|_| others.is_merged) {
+    pub(super) fn join(all: &mut Released, others: &Self, layout: TeamLayout) {
+        others.of_blocks.iter().for_each(|release| add_release(all, release, layout));
+        if others.is_merged {
             let all = Arc::make_mut(all);
-            all.add_wide(knows);
-            all.merge_wide();
+            others.of_devices.iter().for_each(|joint| all.add_joint(joint));
+            all.merge();
         }
     }
 
@@ -137,12 +156,20 @@ impl Releases {
         &self,
         thread: GridThread,
         scope: MemoryScope,
-        threads: u32,
+        layout: TeamLayout,
     ) -> [Vec<&Arc<CrossClusterKnowledge>>; 2] {
-        let merge_ranges = self.of_device.as_ref().filter(|_| scope >= MemoryScope::Device || self.is_merged);
-        let (mut reached, mut missed) = (Vec::from_iter(merge_ranges), Vec::new());
-        for release in self.of_blocks.iter().filter(|release| merge_ranges.is_none() || !release.is_wide()) {
-            let part = if release.reaches(thread, scope, threads) { &mut reached } else { &mut missed };
+        let (mut reached, mut missed) = (Vec::new(), Vec::new());
+        let is_joint = scope >= MemoryScope::Device || self.is_merged;
+        if is_joint {
+            for joint in &self.of_devices {
+                let is_reached = joint.rank == layout.rank(thread.cluster)
+                    || joint.scope.min(scope) == MemoryScope::System;
+                let part = if is_reached { &mut reached } else { &mut missed };
+                part.push(&joint.knows);
+            }
+        }
+        for release in self.of_blocks.iter().filter(|release| !is_joint || !release.is_of_device()) {
+            let part = if release.reaches(thread, scope, layout) { &mut reached } else { &mut missed };
             part.push(&release.knows);
         }
         [reached, missed]

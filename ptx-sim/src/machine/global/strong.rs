@@ -85,14 +85,14 @@ impl GlobalAccesses {
         let mut guard = grid.state();
         let state = &mut *guard;
         let mark = self.mark(&access, AccessKind::Read, order);
-        let observer =
-            Observer { cluster: self.cluster, view: order.view(access.thread), imports: &self.imports };
-        let (len, threads) = (out.len() as u32, state.table.threads());
+        let (cluster, layout, view) = (self.cluster, self.layout, order.view(access.thread));
+        let observer = Observer { cluster, layout, view, imports: &self.imports };
+        let len = out.len() as u32;
         let conflict = state.access(access.address, len.into(), &mark, &observer);
         let (mut seen, mut unreached) = (None, None);
         if let Some(history) = state.history(access.address, len, global) {
-            unreached = history.unreached(&mark, &observer, threads);
-            seen = history.load(&mark, access.scope, &observer, threads, &mut self.random);
+            unreached = history.unreached(&mark, &observer);
+            seen = history.load(&mark, access.scope, &observer, &mut self.random);
         }
         let conflict = conflict.or_else(|| unreached.map(|other| too_narrow(&access, other)));
         let released = match seen {
@@ -135,18 +135,17 @@ impl GlobalAccesses {
         let mut guard = grid.state();
         let state = &mut *guard;
         let mark = self.mark(&access, AccessKind::Write, order);
-        let observer =
-            Observer { cluster: self.cluster, view: order.view(access.thread), imports: &self.imports };
-        let threads = state.table.threads();
+        let (cluster, layout, view) = (self.cluster, self.layout, order.view(access.thread));
+        let observer = Observer { cluster, layout, view, imports: &self.imports };
         let conflict = state.access(access.address, len.into(), &mark, &observer);
         let grid_thread = mark.grid_thread;
         let mut unreached = None;
         let (inherited, own) = match state.history(access.address, len, global) {
             Some(history) => {
-                unreached = history.unreached(&mark, &observer, threads);
+                unreached = history.unreached(&mark, &observer);
                 let inherited = match &change {
                     MemoryChange::Store(_) => Released::default(),
-                    MemoryChange::Update { .. } => history.newest(grid_thread, access.scope, threads),
+                    MemoryChange::Update { .. } => history.newest(grid_thread, access.scope, layout),
                 };
                 (inherited, history.own_releases(grid_thread))
             }
@@ -177,7 +176,7 @@ impl GlobalAccesses {
         let own = self.own_releases(access, own, order);
         let released = self.released_by(access.thread, inherited, &own);
         if let Some(history) = state.history(access.address, len, global) {
-            history.store(mark, value, released, own);
+            history.store(mark, value, released, own, layout);
         }
         self.with_cause(access.thread, conflict)
     }
@@ -202,7 +201,7 @@ impl GlobalAccesses {
     /// Returns the releases of a strong write: the inherited ones, those of its thread by
     /// operations on the location, and those of its thread's fences.
     fn released_by(&mut self, thread: ThreadId, inherited: Released, own: &[Release]) -> Released {
-        let (grid_thread, cluster, threads) = (self.grid_thread(thread), self.cluster, self.threads);
+        let (grid_thread, cluster, layout) = (self.grid_thread(thread), self.cluster, self.layout);
         let mut released = inherited;
         if let Some(fences) = self.fences.get_mut(&thread) {
             for (scope, fence) in fences {
@@ -215,10 +214,10 @@ impl GlobalAccesses {
                         release
                     }
                 };
-                add_release(&mut released, &release, threads);
+                add_release(&mut released, &release, layout);
             }
         }
-        own.iter().for_each(|release| add_release(&mut released, release, threads));
+        own.iter().for_each(|release| add_release(&mut released, release, layout));
         released
     }
 
@@ -250,7 +249,7 @@ impl GlobalAccesses {
             let mut released = released;
             if pending.iter().filter(|known| same_location(known)).count() >= MOST_PENDING {
                 for known in pending.extract_if(.., |known| same_location(known)) {
-                    Releases::join(&mut released, &known.released, self.threads);
+                    Releases::join(&mut released, &known.released, self.layout);
                 }
             }
             pending.push(Pending { address: access.address, released });
@@ -265,8 +264,7 @@ impl GlobalAccesses {
         scope: MemoryScope,
         order: &mut HappensBefore,
     ) {
-        let (grid_thread, threads) = (self.grid_thread(thread), self.threads);
-        let [reached, missed] = released.split(grid_thread, scope, threads);
+        let [reached, missed] = released.split(self.grid_thread(thread), scope, self.layout);
         for known in reached {
             self.learn(thread, known, order);
         }
@@ -297,7 +295,7 @@ impl GlobalAccesses {
             self.acquire(thread, &read.released, scope, order);
         }
         // A later fence with a wider scope may still acquire these.
-        if scope < MemoryScope::Device {
+        if scope < self.layout.everyone() {
             self.pending.insert(thread, pending);
         }
     }
@@ -326,12 +324,11 @@ impl GlobalAccesses {
     ) {
         let Some(grid) = self.grid() else { return };
         let mut state = grid.state();
-        let grid_thread = self.grid_thread(thread);
-        let block = thread.block.0;
+        let (own, block, layout) = (self.cluster, thread.block.0, self.layout);
         let mutual = |&(theirs, cluster, of): &(MemoryScope, u32, u32)| {
-            let same_cluster = cluster == grid_thread.cluster;
+            let same_cluster = cluster == own;
             let same_block = same_cluster && of == block;
-            theirs.includes(same_block, same_cluster) && scope.includes(same_block, same_cluster)
+            theirs.min(scope) >= MemoryScope::around(same_block, same_cluster, layout.same_rank(cluster, own))
         };
         let earlier: Vec<_> =
             state.sequential.iter().filter(|(key, _)| mutual(key)).map(|(_, known)| known.clone()).collect();
@@ -339,7 +336,7 @@ impl GlobalAccesses {
             self.learn(thread, &known, order);
         }
         let knows = self.imports.export(self.cluster, &order.released_now(thread));
-        state.sequential.entry((scope, grid_thread.cluster, block)).or_default().join(&knows);
+        state.sequential.entry((scope, own, block)).or_default().join(&knows);
     }
 }
 

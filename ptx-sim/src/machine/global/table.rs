@@ -13,6 +13,7 @@ use tma_model::sync::{AccessKind, Component, Epoch, MemoryScope, Proxy};
 
 use super::cross_cluster::Observer;
 use super::mark::{AccessRule, GlobalAccess, GlobalConflict, GridThread, unordered};
+use super::team::TeamLayout;
 use super::uses::Uses;
 use crate::machine::memory::IN_FLIGHT;
 use crate::machine::types::MachineConfig;
@@ -117,8 +118,6 @@ impl Piece {
 /// Accesses to global memory.
 #[derive(Debug, Default)]
 pub(in crate::machine) struct Table {
-    /// Threads of a block.
-    threads: u32,
     /// Whether only missing proxy fences are looked for.
     fences_only: bool,
     /// The uses of values that threads read; `None` if no copy writes global memory.
@@ -172,7 +171,7 @@ impl Table {
     pub(super) fn new(config: &MachineConfig, fences_only: bool) -> Self {
         let uses =
             config.used_immediately.as_ref().map(|used_immediately| Box::new(Uses::new(used_immediately)));
-        Self { threads: config.threads, fences_only, uses, ..Self::default() }
+        Self { fences_only, uses, ..Self::default() }
     }
 
     /// Records that a thread uses, in this step, the value that it last read in a line.
@@ -186,11 +185,6 @@ impl Table {
     #[inline]
     pub(super) fn may_be_overtaken(&self, read: &GlobalAccess) -> bool {
         self.uses.as_ref().is_some_and(|uses| uses.may_be_overtaken(read))
-    }
-
-    /// Returns the number of threads of a block.
-    pub(super) fn threads(&self) -> u32 {
-        self.threads
     }
 
     #[inline]
@@ -256,13 +250,13 @@ impl Table {
         let mut sets = std::mem::take(&mut self.sets);
         let mut free = std::mem::take(&mut self.free);
         let uses = self.uses.take();
-        let (threads, fences_only) = (self.threads, self.fences_only);
+        let fences_only = self.fences_only;
         let is_wanted = |rule: AccessRule| !fences_only || rule == AccessRule::MissingProxyFence;
         let line = self.line(piece.line);
         let mut conflict = None;
         for index in line.range(&piece.bytes, &mut sets) {
             let cell = &mut line.cells[index];
-            let found = cell.after_write(mark, observer, threads);
+            let found = cell.after_write(mark, observer);
             let byte = (piece.line << LINE_BITS) + ((index as u64) << line.shift);
             let found = found.filter(|(rule, write)| match rule {
                 AccessRule::Race
@@ -281,7 +275,7 @@ impl Table {
                     found
                 }
                 AccessKind::Write | AccessKind::Reduce => {
-                    let after_reads = || cell.after_reads(mark, observer, uses.as_deref(), threads, &sets);
+                    let after_reads = || cell.after_reads(mark, observer, uses.as_deref(), &sets);
                     let found = found.or_else(|| after_reads().filter(|(rule, _)| is_wanted(*rule)));
                     cell.forget_readers(&mut sets, &mut free);
                     cell.write = *mark;
@@ -363,7 +357,6 @@ impl Cell {
         &self,
         mark: &GlobalAccess,
         observer: &Observer<'_>,
-        threads: u32,
     ) -> Option<(AccessRule, GlobalAccess)> {
         if self.write.step.is_none() {
             return None;
@@ -373,7 +366,7 @@ impl Cell {
                 self.write.attributes.proxy == Proxy::Generic && mark.attributes.proxy == Proxy::Async;
             (crosses && !observer.is_visible_to_async(&self.write)).then_some(AccessRule::MissingProxyFence)
         } else {
-            unordered(&self.write, mark, threads)
+            unordered(&self.write, mark, observer.layout)
         };
         Some((rule?, self.write))
     }
@@ -384,7 +377,6 @@ impl Cell {
         mark: &GlobalAccess,
         observer: &Observer<'_>,
         uses: Option<&Uses>,
-        threads: u32,
         sets: &[Vec<GlobalAccess>],
     ) -> Option<(AccessRule, GlobalAccess)> {
         if self.read.step.is_none() {
@@ -397,7 +389,7 @@ impl Cell {
         let is_copy = mark.attributes.proxy == Proxy::Async;
         let broken = |reader: &GlobalAccess| {
             if !observer.knows_complete(reader) {
-                return Some((unordered(reader, mark, threads)?, *reader));
+                return Some((unordered(reader, mark, observer.layout)?, *reader));
             }
             let uses = uses.filter(|uses| is_copy && uses.may_be_overtaken(reader))?;
             let is_over = observer.has_fenced_read(reader) || uses.is_known(reader, observer);
@@ -419,7 +411,8 @@ impl Cell {
     ) {
         let read = &self.read;
         let covers = |known: &GlobalAccess| {
-            is_as_strong(mark, known) && uses.is_none_or(|uses| uses.covers(mark, known, observer))
+            is_as_strong(mark, known, observer.layout)
+                && uses.is_none_or(|uses| uses.covers(mark, known, observer))
         };
         if read.step.component() == READER_SET {
             let Some(set) = sets.get_mut(read.step.count() as usize) else { return };
@@ -472,11 +465,14 @@ impl Cell {
 
 /// Returns whether a later read can replace an earlier one, because anything that races with the
 /// earlier one also races with the later one.
-fn is_as_strong(later: &GlobalAccess, earlier: &GlobalAccess) -> bool {
+fn is_as_strong(later: &GlobalAccess, earlier: &GlobalAccess, layout: TeamLayout) -> bool {
     let (Some(new), Some(old)) = (later.attributes.scope, earlier.attributes.scope) else {
         return later.attributes.scope.is_none();
     };
-    let reach = old >= MemoryScope::Device && new >= MemoryScope::Device
+    let same_rank = || layout.same_rank(later.grid_thread.cluster, earlier.grid_thread.cluster);
+    let narrowest = old.min(new);
+    let reach = narrowest >= layout.everyone()
+        || narrowest >= MemoryScope::Device && new <= old && same_rank()
         || later.grid_thread == earlier.grid_thread && new <= old;
     reach && later.attributes.sizes == earlier.attributes.sizes
 }

@@ -106,7 +106,7 @@ fn two_barriers_wait_for_each_other() {
         waiting.push(Waiting { thread, event: WaitingFor::Barrier(id), site });
     }
     assert!(!lab.machine.let_time_pass());
-    let _stop = lab.machine.deadlocked(&waiting);
+    let _stop = lab.machine.deadlocked(&waiting, &[]);
     let text = lab.machine.finish().render(&Default::default());
     assert!(text.contains("threads 0 to 31 wait at barrier 0, where 32 have arrived"), "{text}");
     assert!(text.contains("threads 32 to 63 wait at barrier 1, where 32 have arrived"), "{text}");

@@ -85,6 +85,8 @@ impl Lab {
             copies: true,
             used_immediately: None,
             cluster: 0,
+            clusters: 1,
+            ranks: 1,
             grid: None,
             names: Arc::new([]),
             lines: Arc::new([]),
@@ -179,7 +181,7 @@ impl Lab {
                 Ok(TryWait::Blocked) => {
                     let event = WaitingFor::Mbarrier { pointer: Pointer::shared(at), phase };
                     if !self.machine.let_time_pass() {
-                        let _stop = self.machine.deadlocked(&[Waiting { thread, event, site }]);
+                        let _stop = self.machine.deadlocked(&[Waiting { thread, event, site }], &[]);
                         return false;
                     }
                 }

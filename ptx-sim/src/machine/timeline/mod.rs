@@ -18,8 +18,8 @@ pub(super) struct Timeline(Option<Box<Recorder>>);
 
 impl Timeline {
     /// Starts a timeline of at most `limit` events of these blocks.
-    pub(super) fn begin(&mut self, blocks: Vec<[u32; 3]>, limit: usize) {
-        self.0 = Some(Box::new(Recorder::new(blocks, limit)));
+    pub(super) fn begin(&mut self, rank: Option<u32>, blocks: Vec<[u32; 3]>, limit: usize) {
+        self.0 = Some(Box::new(Recorder::new(rank, blocks, limit)));
     }
 
     /// Ends the timeline and returns it; empty if none was started.

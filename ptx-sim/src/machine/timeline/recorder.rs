@@ -14,7 +14,9 @@ use tma_model::span::SpanEdge;
 pub(crate) struct Recorder {
     /// The number of steps so far.
     now: u64,
-    /// Index in the grid of each block, by rank.
+    /// The rank of the device, if a team runs the kernel.
+    rank: Option<u32>,
+    /// Index in the grid of each block, by rank in the cluster.
     blocks: Vec<[u32; 3]>,
     /// The most events that are kept.
     limit: usize,
@@ -51,9 +53,10 @@ impl Position {
 }
 
 impl Recorder {
-    pub(super) fn new(blocks: Vec<[u32; 3]>, limit: usize) -> Self {
+    pub(super) fn new(rank: Option<u32>, blocks: Vec<[u32; 3]>, limit: usize) -> Self {
         Self {
             now: 0,
+            rank,
             blocks,
             limit,
             trace: Trace::default(),
@@ -73,7 +76,8 @@ impl Recorder {
     /// Returns an event of a block that begins now.
     pub(super) fn event(&self, block: BlockRank, row: Row, site: Site, kind: EventKind) -> Event {
         let block = self.block(block);
-        Event { block, row, begin: self.now, end: self.now, site, kind, unfinished: false }
+        let rank = self.rank;
+        Event { rank, block, row, begin: self.now, end: self.now, site, kind, unfinished: false }
     }
 
     pub(super) fn keep(&mut self, event: Event) {

@@ -148,8 +148,13 @@ pub struct MachineConfig {
     /// use. `None` if no copy writes global memory; otherwise a proxy fence is required between the
     /// load and the copy.
     pub used_immediately: Option<Arc<[bool]>>,
-    /// The number of the cluster in the grid.
+    /// The number of the cluster in the grid. In a team those of rank 0 come first, then those of
+    /// rank 1.
     pub cluster: u32,
+    /// The number of clusters of each rank.
+    pub clusters: u32,
+    /// The number of ranks, 1 unless a team of devices runs the kernel.
+    pub ranks: u32,
     /// The accesses of all clusters to global memory, if the kernel makes strong ones there.
     pub grid: Option<Arc<Grid>>,
     /// The names that the PTX gives to ranges of shared memory.
@@ -265,6 +270,15 @@ pub enum WaitingFor {
     Memory(Pointer),
     /// Nothing: a loop that does not end.
     Nothing,
+}
+
+/// How many clusters of a rank of a team have not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankProgress {
+    /// Clusters that run.
+    pub running: u64,
+    /// Clusters that have not begun.
+    pub waiting: u64,
 }
 
 /// A thread that cannot go on.

@@ -76,7 +76,10 @@ impl Host {
         let params = SPECS.iter().flat_map(|spec| spec.params);
         let maps = params.filter_map(|param| match param.kind {
             ParamKind::Map(map) => Some(map),
-            ParamKind::Global { .. } | ParamKind::Scalar { .. } => None,
+            ParamKind::Global { .. }
+            | ParamKind::PeerMaps(_)
+            | ParamKind::PeerGlobals { .. }
+            | ParamKind::Scalar { .. } => None,
         });
         let maps = maps.collect();
         let device = Device::simulator().instruction_limit(INSTRUCTIONS);
@@ -172,6 +175,8 @@ impl Host {
             ParamKind::Global { element, .. } => {
                 self.tensor(if rng.once_in(12) { any } else { *element }, 1, rng.once_in(6), rng)
             }
+            // No specification here is of a team.
+            ParamKind::PeerMaps(_) | ParamKind::PeerGlobals { .. } => Arg::scalar(rng.number()),
             ParamKind::Scalar { bytes: 4 } => Arg::scalar(rng.mostly(3) as u32),
             ParamKind::Scalar { .. } => Arg::scalar(rng.mostly(3)),
         }

@@ -156,7 +156,7 @@ pub(super) fn plain(atomic: &Atomic) -> Option<StmtKind> {
     match (&atomic.access, &atomic.memory) {
         (AtomicAccess::Load { dest }, AtomicMemory::Global(global)) => Some(StmtKind::GlobalGet {
             dest: *dest,
-            global: *global,
+            global: global.clone(),
             index,
             path: LoadPath::Coherent,
             hint: None,
@@ -165,7 +165,7 @@ pub(super) fn plain(atomic: &Atomic) -> Option<StmtKind> {
             Some(StmtKind::SharedGet { dest: *dest, array: array.clone(), index })
         }
         (AtomicAccess::Store { value }, AtomicMemory::Global(global)) => {
-            Some(StmtKind::GlobalSet { global: *global, index, value: value.clone(), hint: None })
+            Some(StmtKind::GlobalSet { global: global.clone(), index, value: value.clone(), hint: None })
         }
         (AtomicAccess::Store { value }, AtomicMemory::Shared(array)) => {
             Some(StmtKind::SharedSet { array: array.clone(), index, value: value.clone() })

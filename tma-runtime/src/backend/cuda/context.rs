@@ -6,7 +6,7 @@ use super::kernel::Kernels;
 use super::non_blocking::NonBlockingStreams;
 use super::watch::Watch;
 use crate::backend::properties::Properties;
-use crate::error::{DriverStatus, Error, ForeignError};
+use crate::error::{DriverStatus, Error, ForeignError, TeamError};
 use crate::layout::DeviceId;
 use crate::map::{Descriptor, MapParams};
 use ptx_probe::print::Progress;
@@ -117,6 +117,19 @@ impl Context {
         let context = Self::new(driver, raw, ordinal, id)?;
         drop(current);
         Self::keep(&mut opened, context)
+    }
+
+    /// Lets kernels of this context access all memory of the other one.
+    pub(crate) fn enable_peer(&self, peer: &Self) -> Result<(), Error> {
+        let refused = |status| Error::from(TeamError::NoPeerAccess { from: self.id, to: peer.id, status });
+        let failed = |code| refused(Some(self.driver.status(code)));
+        let [from, to] = [self, peer].map(|context| self.driver.device(context.ordinal).map_err(failed));
+        if !self.driver.can_access_peer(from?, to?).map_err(failed)? {
+            return Err(refused(None));
+        }
+        let _current = self.make_current()?;
+        // SAFETY: contexts are kept until the process ends.
+        unsafe { self.driver.enable_peer_access(peer.raw) }.map_err(failed)
     }
 
     /// Returns the number of GPUs that the driver sees.

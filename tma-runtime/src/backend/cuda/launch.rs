@@ -13,6 +13,10 @@ use crate::spec::{Cluster, KernelSpec};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
+use tma_model::limits::TEAM_RANKS;
+
+/// The descriptors of all ranks.
+type RankDescriptors = [Descriptor; TEAM_RANKS as usize];
 
 /// The maximum number of PTX parameters of a launch that does not allocate.
 const INLINE: usize = 64;
@@ -81,6 +85,8 @@ impl Context {
         let mut kernels = self.kernels();
         let kernel = kernels.get(self.driver, self.properties(), spec, || self.reported())?;
         let (mut pointers, mut index) = (Pointers::new(), 0);
+        // The driver copies them in the launch.
+        let mut maps_of_ranks: Vec<Box<RankDescriptors>> = vec![];
         bind(self.id(), spec, args, |bound| {
             match bound {
                 Bound::Map { tensor, spec, source } => {
@@ -88,6 +94,18 @@ impl Context {
                 }
                 Bound::Global { address, len } => {
                     pointers.push(address);
+                    pointers.push(len);
+                }
+                Bound::PeerMaps { tensor, spec, sources } => {
+                    let mut maps = Box::new(RankDescriptors::default());
+                    for (map, source) in maps.iter_mut().zip(sources.each()) {
+                        *map = *kernel.descriptor(self.driver, index, tensor, spec, &source)?;
+                    }
+                    pointers.push(&raw const *maps);
+                    maps_of_ranks.push(maps);
+                }
+                Bound::PeerGlobals { addresses, len } => {
+                    pointers.push(addresses);
                     pointers.push(len);
                 }
                 Bound::Scalar { bits } => pointers.push(bits),
@@ -158,6 +176,17 @@ impl Context {
                     values.push(*address);
                     values.push(*len);
                 }
+                Bound::PeerMaps { tensor, spec, sources } => {
+                    let mut maps = RankDescriptors::default();
+                    for (map, source) in maps.iter_mut().zip(sources.each()) {
+                        *map = descriptor::encode(self.driver, tensor, spec, &source)?;
+                    }
+                    values.push_maps(&maps);
+                }
+                Bound::PeerGlobals { addresses, len } => {
+                    values.push_numbers(addresses);
+                    values.push(*len);
+                }
                 Bound::Scalar { bits } => values.push(*bits),
             }
             Ok(())
@@ -193,30 +222,48 @@ impl Context {
 struct Values {
     numbers: Vec<u64>,
     descriptors: Vec<Descriptor>,
-    /// Whether each parameter is a descriptor, in order.
-    are_maps: Vec<bool>,
+    /// The parameters, in order.
+    params: Vec<ValueOf>,
+}
+
+/// The memory of a parameter's value, by the index of its first part.
+#[derive(Clone, Copy, Debug)]
+enum ValueOf {
+    Numbers(usize),
+    Descriptors(usize),
 }
 
 impl Values {
     /// Appends an address, a length or a scalar.
     fn push(&mut self, number: u64) {
-        self.numbers.push(number);
-        self.are_maps.push(false);
+        self.push_numbers(&[number]);
+    }
+
+    /// Appends a parameter of several numbers.
+    fn push_numbers(&mut self, numbers: &[u64]) {
+        self.params.push(ValueOf::Numbers(self.numbers.len()));
+        self.numbers.extend(numbers);
     }
 
     /// Appends a tensor map.
     fn push_map(&mut self, descriptor: Descriptor) {
-        self.descriptors.push(descriptor);
-        self.are_maps.push(true);
+        self.push_maps(&[descriptor]);
+    }
+
+    /// Appends a parameter of several tensor maps.
+    fn push_maps(&mut self, descriptors: &[Descriptor]) {
+        self.params.push(ValueOf::Descriptors(self.descriptors.len()));
+        self.descriptors.extend(descriptors);
     }
 
     /// Returns a pointer to each value, in the order in which they were appended. They are valid
     /// until a value is appended, or all are dropped.
     fn pointers(&self) -> Box<[*mut c_void]> {
-        let mut numbers = self.numbers.iter().map(|number| ptr::from_ref(number).cast_mut().cast());
-        let mut maps = self.descriptors.iter().map(|map| ptr::from_ref(map).cast_mut().cast());
-        let next = |&is_map: &bool| if is_map { maps.next() } else { numbers.next() };
-        self.are_maps.iter().filter_map(next).collect()
+        let of = |param: &ValueOf| match *param {
+            ValueOf::Numbers(first) => self.numbers[first..].as_ptr().cast_mut().cast(),
+            ValueOf::Descriptors(first) => self.descriptors[first..].as_ptr().cast_mut().cast(),
+        };
+        self.params.iter().map(of).collect()
     }
 }
 

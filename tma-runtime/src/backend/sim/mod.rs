@@ -38,7 +38,8 @@ const CHUNK: usize = 1 << 16;
 pub(crate) struct Context {
     id: u32,
     properties: Properties,
-    memory: Mutex<GlobalMemory>,
+    /// Shared by the devices of a team.
+    memory: Arc<Mutex<GlobalMemory>>,
     modules: Mutex<HashMap<ModuleKey, Loaded>>,
     seed: AtomicU64,
     instruction_limit: AtomicU64,
@@ -78,7 +79,7 @@ impl Context {
                 multiprocessors: MULTIPROCESSORS,
                 shared_bytes: ptx_sim::MOST_SHARED_BYTES,
             },
-            memory: Mutex::default(),
+            memory: Arc::default(),
             modules: Mutex::default(),
             seed: AtomicU64::new(0),
             instruction_limit: AtomicU64::new(LaunchConfig::default().instruction_limit),
@@ -96,6 +97,13 @@ impl Context {
     /// fails.
     pub(crate) fn open() -> Result<Arc<Self>, Error> {
         Ok(Arc::new(Self::new()))
+    }
+
+    /// Makes the devices of a team, which share one memory.
+    pub(crate) fn team(ranks: usize) -> Result<Vec<Arc<Self>>, Error> {
+        let memory = Arc::default();
+        let device = |_| Arc::new(Self { memory: Arc::clone(&memory), ..Self::new() });
+        Ok((0..ranks).map(device).collect())
     }
 
     /// Returns the number of warp instructions that all launches so far have executed.
@@ -230,28 +238,20 @@ impl Context {
     /// Runs a kernel to completion. A dependent launch is no different, since previous kernels have
     /// already ended.
     pub(crate) fn run(&self, launch: &Launch) -> Result<(), Error> {
-        let Launch { spec, shape, module, args } = launch;
+        self.run_team(std::slice::from_ref(launch))
+    }
+
+    /// Runs a kernel to completion on all ranks of the team whose first device this is. `launches`
+    /// has the launch of each rank, all of the same kernel in the same shape.
+    pub(crate) fn run_team(&self, launches: &[Launch]) -> Result<(), Error> {
+        let Some(Launch { spec, shape, module, .. }) = launches.first() else { return Ok(()) };
         speed::warn_if_slow();
         let watch = self.hooks.watch();
-        let default = LaunchConfig::default();
-        let global_order = match self.all_global_races.load(Ordering::Relaxed) {
-            true => ptx_sim::GlobalOrder::Always,
-            false => default.checks.global_order,
-        };
-        let config = LaunchConfig {
-            grid: shape.grid,
-            block: spec.threads,
-            cluster: shape.cluster,
-            cooperative: shape.cooperative,
-            dynamic_shared_bytes: spec.shared_bytes,
-            seed: self.seed.load(Ordering::Relaxed),
-            instruction_limit: self.instruction_limit.load(Ordering::Relaxed),
-            block_limit: self.block_limit.load(Ordering::Relaxed),
-            host_threads: self.host_threads.load(Ordering::Relaxed),
-            profile: watch.is_some(),
-            trace_events: watch.as_ref().map_or(0, |(events, _)| *events),
-            checks: ptx_sim::Checks { global_order, ..default.checks },
-        };
+        let mut config = self.config(spec, *shape, watch.as_ref().map(|(events, _)| *events));
+        if launches.len() > 1 {
+            // The ranks access each other's memory, even if no strong access shows it.
+            config.checks.global_order = ptx_sim::GlobalOrder::Always;
+        }
         let kernel = spec.name;
         let refused = |error| match error {
             ptx_sim::Error::Blocks { found, limit } => {
@@ -259,10 +259,12 @@ impl Context {
             }
             error => Error::SimulatedLaunch { kernel, why: error.to_string() },
         };
+        let ranks = launches.iter().map(|Launch { module, args, .. }| ptx_sim::Rank { module, args });
+        let ranks: Vec<_> = ranks.collect();
         // The launch uses the device's own memory, not a clone: a module's variables are allocated
         // at its first launch, and persist.
         let mut memory = locked(&self.memory);
-        let report = ptx_sim::launch(module, &mut memory, spec.entry, &config, args).map_err(refused)?;
+        let report = ptx_sim::launch_team(&mut memory, spec.entry, &config, &ranks).map_err(refused)?;
         drop(memory);
         self.instructions.fetch_add(report.warp_instructions, Ordering::Relaxed);
         output::show(&mut io::stdout(), kernel, &report);
@@ -273,6 +275,29 @@ impl Context {
             return Err(error);
         }
         report::judge(spec.name, module, config.seed, &report)
+    }
+
+    /// Returns the configuration of a launch, which records this many events if it is watched.
+    fn config(&self, spec: &KernelSpec, shape: Shape, trace_events: Option<usize>) -> LaunchConfig {
+        let default = LaunchConfig::default();
+        let global_order = match self.all_global_races.load(Ordering::Relaxed) {
+            true => ptx_sim::GlobalOrder::Always,
+            false => default.checks.global_order,
+        };
+        LaunchConfig {
+            grid: shape.grid,
+            block: spec.threads,
+            cluster: shape.cluster,
+            cooperative: shape.cooperative,
+            dynamic_shared_bytes: spec.shared_bytes,
+            seed: self.seed.load(Ordering::Relaxed),
+            instruction_limit: self.instruction_limit.load(Ordering::Relaxed),
+            block_limit: self.block_limit.load(Ordering::Relaxed),
+            host_threads: self.host_threads.load(Ordering::Relaxed),
+            profile: trace_events.is_some(),
+            trace_events: trace_events.unwrap_or(0),
+            checks: ptx_sim::Checks { global_order, ..default.checks },
+        }
     }
 
     /// Returns the module of a kernel, loaded at its first launch. If several threads launch it at
@@ -297,7 +322,10 @@ impl Context {
     ) -> Result<Vec<ptx_sim::Arg>, Error> {
         let mut sizes = spec.params.iter().map(|param| match param.kind {
             ParamKind::Scalar { bytes } => bytes as usize,
-            ParamKind::Map(_) | ParamKind::Global { .. } => 8,
+            ParamKind::Map(_)
+            | ParamKind::Global { .. }
+            | ParamKind::PeerMaps(_)
+            | ParamKind::PeerGlobals { .. } => 8,
         });
         let mut all = Vec::with_capacity(args.len());
         bind(self.id(), spec, args, |bound| {
@@ -309,6 +337,15 @@ impl Context {
                 }
                 Bound::Global { address, len } => {
                     all.push(ptx_sim::Arg::Address(*address));
+                    all.push(ptx_sim::Arg::Bytes(len.to_le_bytes().into()));
+                }
+                Bound::PeerMaps { tensor, spec, sources } => {
+                    let maps = sources.each().map(|source| map_params(tensor, &source, spec));
+                    let maps = maps.into_iter().map(|params| Ok(params?.map));
+                    all.push(ptx_sim::Arg::Maps(maps.collect::<Result<_, Error>>()?));
+                }
+                Bound::PeerGlobals { addresses, len } => {
+                    all.push(ptx_sim::Arg::Addresses(addresses.to_vec()));
                     all.push(ptx_sim::Arg::Bytes(len.to_le_bytes().into()));
                 }
                 Bound::Scalar { bits } => {

@@ -69,6 +69,11 @@ impl<'a> Arg<'a> {
         Arg { argument: self.argument, memory: self.memory }
     }
 
+    /// Passes the tensors of all ranks. Their owners are not recorded.
+    pub(crate) fn of_ranks(argument: Argument) -> Self {
+        Self { argument, memory: None }
+    }
+
     fn nothing<T: Scalar>() -> Self {
         Self { argument: Argument::nothing::<T>(), memory: None }
     }

@@ -6,6 +6,7 @@
 pub(crate) mod erased;
 pub(crate) mod im2col;
 pub(crate) mod options;
+pub(crate) mod peers;
 
 use crate::map::options::MapOptions;
 use crate::scalar::Scalar;

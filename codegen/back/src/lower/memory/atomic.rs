@@ -23,7 +23,7 @@ pub(in crate::lower) fn access(cx: &mut Cx<'_, '_>, atomic: &Atomic) -> Lower<()
     let values: Vec<_> = values.iter().map(|value| expr::value(cx, value)).collect::<Lower<_>>()?;
     let (memory, (address, scalar)) = match accessed {
         AtomicMemory::Global(global) => {
-            (Memory::Global, memory::global_addresses(cx, *global, index, vector)?)
+            (Memory::Global, memory::global_addresses(cx, global, index, vector)?)
         }
         AtomicMemory::Shared(array) => {
             let memory = if let Type::Remote(_) = array.ty { Memory::Cluster } else { Memory::Shared };

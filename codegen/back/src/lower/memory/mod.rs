@@ -6,13 +6,13 @@ pub(super) mod vector;
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
-use tma_front::ir::{Expr, LoadPath, LocalId, ParamId, Scalar, Span, Type};
+use tma_front::ir::{Expr, GlobalRef, LoadPath, LocalId, ParamId, PeerMemory, Scalar, Span, Type};
 
 use self::cached::Place;
 use self::vector::Vector;
 use super::kernel::Param;
 use super::types::{int, pointer};
-use super::{Cx, Lower, bounds, expr, locals, print};
+use super::{Cx, Lower, bounds, expr, locals, peers, print};
 use crate::backend::BackendError;
 
 /// Converts a scalar from its type in memory or parameters to its register type.
@@ -128,7 +128,7 @@ fn shared_address<'c>(
 /// An element of a slice, or the vector that begins there, and how its access uses the caches.
 #[derive(Clone, Copy)]
 pub(super) struct GlobalElement<'k> {
-    pub(super) global: ParamId,
+    pub(super) global: &'k GlobalRef,
     pub(super) index: &'k Expr,
     /// The cache policy.
     pub(super) hint: Option<&'k Expr>,
@@ -172,27 +172,28 @@ pub(super) fn global_set(cx: &mut Cx<'_, '_>, element: GlobalElement<'_>, value:
 /// Emits the address of `global[index]`, after a bounds check.
 pub(super) fn global_address<'c>(
     cx: &mut Cx<'c, '_>,
-    global: ParamId,
+    global: &GlobalRef,
     index: &Expr,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let span = index.span;
     let index = expr::widened(cx, index)?;
-    checked_address(cx, global, index, span)
+    let slice = slice_of(cx, global)?;
+    checked_element(cx, global.param, slice, index, span)
 }
 
 /// Emits the address of `global[index]`, or of the vector that begins there, after a check that all
 /// of it lies in the slice.
 fn global_addresses<'c>(
     cx: &mut Cx<'c, '_>,
-    global: ParamId,
+    global: &GlobalRef,
     index: &Expr,
     vector: Option<Vector>,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
     let Some(vector) = vector else { return global_address(cx, global, index) };
     let span = index.span;
     let index = expr::widened(cx, index)?;
-    let (address, len, scalar) = slice(cx, global)?;
-    let name = cx.kernel.kernel().param(global).name.clone();
+    let (address, len, scalar) = slice_of(cx, global)?;
+    let name = cx.kernel.kernel().param(global.param).name.clone();
     // The number of elements that can be the first of a vector; 0 for a slice that is shorter.
     let (wide, others) = (index.get_type(), u64::from(vector.len) - 1);
     let overload = [wide.into()];
@@ -212,15 +213,42 @@ pub(super) fn checked_address<'c>(
     index: IntValue<'c>,
     span: Span,
 ) -> Lower<(PointerValue<'c>, Scalar)> {
-    let (address, len, scalar) = slice(cx, global)?;
+    let slice = slice(cx, global)?;
+    checked_element(cx, global, slice, index, span)
+}
+
+/// A slice of global memory: its address, its number of elements, and their type.
+type Slice<'c> = (PointerValue<'c>, IntValue<'c>, Scalar);
+
+/// Emits the address of an element of a slice of the parameter `global`, after a bounds check.
+fn checked_element<'c>(
+    cx: &mut Cx<'c, '_>,
+    global: ParamId,
+    (address, len, scalar): Slice<'c>,
+    index: IntValue<'c>,
+    span: Span,
+) -> Lower<(PointerValue<'c>, Scalar)> {
     let name = &cx.kernel.kernel().param(global).name;
     let inside = cx.builder.build_int_compare(IntPredicate::ULT, index, len, "")?;
     print::assert(cx, inside, &format!("index out of bounds of `{name}`"), span)?;
     Ok((element_address(cx, address, scalar, index)?, scalar))
 }
 
-/// Returns a slice of global memory: its address, its number of elements, and their type.
-pub(super) fn slice<'c>(cx: &Cx<'c, '_>, global: ParamId) -> Lower<(PointerValue<'c>, IntValue<'c>, Scalar)> {
+/// Returns a slice of global memory, which may be that of another rank.
+pub(super) fn slice_of<'c>(cx: &mut Cx<'c, '_>, global: &GlobalRef) -> Lower<Slice<'c>> {
+    let Some(rank) = &global.rank else { return slice(cx, global.param) };
+    let param = cx.kernel.kernel().param(global.param);
+    match (expr::param(cx, global.param)?, &param.ty) {
+        (Param::PeerGlobals { addresses, len }, Type::Peers(PeerMemory::Global(scalar))) => {
+            let rank = peers::checked(cx, rank)?;
+            Ok((peers::address(cx, addresses, rank)?, len, *scalar))
+        }
+        _ => Err(BackendError::Unchecked(format!("an element of `{}`, which has no ranks", param.name))),
+    }
+}
+
+/// Returns the slice of a parameter.
+pub(super) fn slice<'c>(cx: &Cx<'c, '_>, global: ParamId) -> Lower<Slice<'c>> {
     let param = cx.kernel.kernel().param(global);
     match (expr::param(cx, global)?, &param.ty) {
         (Param::Global { address, len }, Type::Global(scalar)) => Ok((address, len, *scalar)),

@@ -5,6 +5,7 @@ mod cached;
 mod orders;
 mod ptx;
 mod spans;
+mod teams;
 
 use crate::{Target, compile};
 

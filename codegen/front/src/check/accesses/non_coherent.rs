@@ -18,10 +18,14 @@ pub(in crate::check) fn check(kernel: &Kernel, sink: &mut Sink) {
     let mut changes: QuickMap<ParamId, Span> = QuickMap::default();
     visit::for_each_stmt(&kernel.body, &mut |stmt| {
         if let StmtKind::GlobalGet { dest, global, path: LoadPath::NonCoherent, .. } = &stmt.kind {
-            loads.push((*global, kernel.local(*dest).ty.elements().is_some(), stmt.origin.span));
+            loads.push((
+                kernel.holder_of(global.param),
+                kernel.local(*dest).ty.elements().is_some(),
+                stmt.origin.span,
+            ));
         }
         for global in changed(stmt) {
-            changes.entry(global).or_insert(stmt.origin.span);
+            changes.entry(kernel.holder_of(global)).or_insert(stmt.origin.span);
         }
     });
     for (global, is_vector, span) in loads {

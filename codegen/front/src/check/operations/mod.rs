@@ -118,7 +118,7 @@ fn expression(rules: &Rules<'_>, expr: &Expr, sink: &mut Sink) {
         | ExprKind::Hinted(..)
         | ExprKind::ZeroAccumulator
         | ExprKind::Choice(_)
-        | ExprKind::MapAt(..) => {}
+        | ExprKind::Member(..) => {}
     }
     inferred::of_known_type(expr, sink);
 }

@@ -181,7 +181,7 @@ impl Variables {
             | ExprKind::Bits(a)
             | ExprKind::Repeat(a)
             | ExprKind::CachePolicy(_, a)
-            | ExprKind::MapAt(_, a) => Variation { unit: None, ..self.of(a) },
+            | ExprKind::Member(_, a) => Variation { unit: None, ..self.of(a) },
             ExprKind::Index(a, b)
             | ExprKind::Stage(a, b)
             | ExprKind::Remote(a, b)

@@ -225,7 +225,7 @@ impl State {
             | ExprKind::Remote(..)
             | ExprKind::Choice(_)
             | ExprKind::Compound(_)
-            | ExprKind::MapAt(..)
+            | ExprKind::Member(..)
             | ExprKind::Unit
             | ExprKind::Error => Value::Unknown,
         }

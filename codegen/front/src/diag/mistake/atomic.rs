@@ -15,6 +15,8 @@ pub enum Atomic {
     Order { word: Word, found: Order, takes: &'static [Order] },
     /// A scope that includes threads without access to the shared memory.
     SharedScope { word: Word, found: MemoryScope },
+    /// A scope that leaves out the rank whose memory is accessed, or this one.
+    PeerScope { word: Word, found: MemoryScope },
     /// A non-coherent load from a slice that the kernel writes, or accesses with an order.
     NonCoherent {
         slice: String,
@@ -81,6 +83,13 @@ impl Atomic {
                 Text::new(Code::AccessOrder, message).help(
                     "use `Scope::Block`, or `Scope::Cluster` if other blocks of the cluster access the array",
                 )
+            }
+            Self::PeerScope { word, found } => {
+                let message = format!(
+                    "the memory of a rank is accessed by several GPUs, but `{word}` has `Scope::{}`",
+                    scope_name(*found)
+                );
+                Text::new(Code::PeerScope, message).help("use `Scope::System`")
             }
             Self::NonCoherent { slice, is_vector, change } => {
                 let (word, plain) = if *is_vector { ("get_vec_nc", "get_vec") } else { ("get_nc", "get") };

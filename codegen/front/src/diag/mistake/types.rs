@@ -29,6 +29,10 @@ pub enum Types {
     Stages(PartialType),
     /// A type that blocks cannot share.
     Remote(PartialType),
+    /// Peers of something that no rank has memory of.
+    Peers(PartialType),
+    /// A peer's something other than a slice.
+    Peer(PartialType),
     /// Not a tile's shape.
     Shape,
     /// A tile without a shape, which may have extents.
@@ -117,6 +121,15 @@ impl Types {
                 "use `Remote<Tile<..>>`, `Remote<Barrier>`, `Remote<SharedArray<..>>`, or `Remote` of \
                  `Stages` of these",
             ),
+            Self::Peers(found) => Text::new(
+                Code::UnsupportedType,
+                format!("`Peers` must be of a slice or a tensor map, not {found}"),
+            )
+            .help("use `Peers<Global<T>>` or `Peers<TensorMap<Tile<..>>>`"),
+            Self::Peer(found) => {
+                Text::new(Code::UnsupportedType, format!("`Peer` must be of a slice, not {found}"))
+                    .help("use `Peer<Global<T>>`; the map of a rank is a `TensorMap<Tile<..>>`")
+            }
             Self::Shape => Text::new(Code::UnsupportedType, "expected the shape of a tile")
                 .help("use `Shape1<A>` to `Shape5<A, B, C, D, E>`, with the outermost extent first"),
             Self::NoShape { element, extents, swizzle } => {

@@ -54,10 +54,10 @@ impl StmtKind {
             Self::SharedGet { dest, array, index } => Facts::load(*dest, Shared(array), vec![index]),
             Self::SharedSet { array, index, value } => Facts::store(Shared(array), vec![index], value),
             Self::GlobalGet { dest, global, index, path: _, hint: _ } => {
-                Facts::load(*dest, Global(*global), vec![index])
+                Facts::load(*dest, Global(global.param), global.at(index))
             }
             Self::GlobalSet { global, index, value, hint: _ } => {
-                Facts::store(Global(*global), vec![index], value)
+                Facts::store(Global(global.param), global.at(index), value)
             }
             Self::Atomic(access) => atomic(access),
 
@@ -184,9 +184,9 @@ fn ptx(ptx: &Ptx) -> Facts<'_> {
 }
 
 fn atomic(access: &Atomic) -> Facts<'_> {
-    let object = match &access.memory {
-        AtomicMemory::Global(global) => MemoryObject::Global(*global),
-        AtomicMemory::Shared(array) => MemoryObject::Shared(array),
+    let (object, at) = match &access.memory {
+        AtomicMemory::Global(global) => (MemoryObject::Global(global.param), global.at(&access.index)),
+        AtomicMemory::Shared(array) => (MemoryObject::Shared(array), vec![&access.index]),
     };
     let elements = match &access.access {
         AtomicAccess::AddVector { value } => Elements::Stored(&value.ty),
@@ -195,8 +195,7 @@ fn atomic(access: &Atomic) -> Facts<'_> {
         | AtomicAccess::Update { .. }
         | AtomicAccess::CompareExchange { .. } => Elements::One,
     };
-    let made =
-        MemoryAccess::new(object, Accessor::Threads, access.writes()).of(vec![&access.index], elements);
+    let made = MemoryAccess::new(object, Accessor::Threads, access.writes()).of(at, elements);
     let facts = Facts::accesses(vec![MemoryAccess { is_strong: true, ..made }]);
     let facts = Facts { effect: Effect::Strong, ..facts };
     match access.dest() {
@@ -212,7 +211,8 @@ fn tile_copy(TileCopy { map, at, kind, .. }: &TileCopy) -> Facts<'_> {
 
 fn bulk_copy(BulkCopy { global, index, count, kind, .. }: &BulkCopy) -> Facts<'_> {
     let elements = Elements::Counted(count);
-    let mut facts = copy(*global, vec![index], elements, kind, |SharedRange { array, at }| (array, vec![at]));
+    let mut facts =
+        copy(global.param, global.at(index), elements, kind, |SharedRange { array, at }| (array, vec![at]));
     facts.controls.push(count);
     facts
 }

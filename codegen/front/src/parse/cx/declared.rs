@@ -1,6 +1,9 @@
 //! The parameters and shared objects of a kernel.
 
-use crate::ir::{Expr, ExprKind, Param, ParamId, Pipeline, PipelineId, SharedId, SharedVar, Span, Type};
+use crate::ir::{
+    Expr, ExprKind, Param, ParamId, Pipeline, PipelineId, Presence, Scalar, SharedId, SharedVar, Span,
+    TeamNumber, Type,
+};
 use crate::limits::count;
 
 /// The parameters, shared objects and pipelines that a kernel declares, by id.
@@ -25,6 +28,50 @@ impl Declared {
 
     pub(in crate::parse) fn param_mut(&mut self, id: ParamId) -> &mut Param {
         &mut self.params[id.0 as usize]
+    }
+
+    /// Returns this rank's slice of the peers', which is declared with them.
+    pub(in crate::parse) fn own_of(&self, peers: ParamId) -> Option<ParamId> {
+        let is_own = |param: &Param| param.presence == Presence::OwnOf(peers);
+        self.params.iter().position(is_own).map(|index| ParamId(count(index)))
+    }
+
+    /// Returns the parameter with a number of the team. The first call declares all of them, so they
+    /// are behind the parameters that the signature declares.
+    pub(in crate::parse) fn team_number(&mut self, number: TeamNumber, span: Span) -> ParamId {
+        let of = |params: &[Param]| params.iter().position(|param| param.presence == Presence::Team(number));
+        if of(&self.params).is_none() {
+            for number in [TeamNumber::Rank, TeamNumber::Ranks] {
+                self.hidden(number.word().to_owned(), Scalar::U32.into(), Presence::Team(number), span);
+            }
+        }
+        ParamId(count(of(&self.params).unwrap_or(self.params.len())))
+    }
+
+    /// Declares a parameter that the signature does not have.
+    pub(in crate::parse) fn hidden(
+        &mut self,
+        name: String,
+        ty: Type,
+        presence: Presence,
+        span: Span,
+    ) -> ParamId {
+        self.param(Param { name, ty, written: false, unit: 1, presence, span, ty_span: span })
+    }
+
+    /// Gives each rank's own slice and the slices of all ranks, which are the same argument, the
+    /// same properties.
+    pub(in crate::parse) fn join_own(&mut self) {
+        for index in 0..self.params.len() {
+            let Presence::OwnOf(peers) = self.params[index].presence else { continue };
+            let (own, peers_of) = (ParamId(count(index)), self.param_of(peers));
+            let written = self.param_of(own).written || peers_of.written;
+            let unit = self.param_of(own).unit.max(peers_of.unit);
+            for id in [own, peers] {
+                let param = self.param_mut(id);
+                (param.written, param.unit) = (written, unit);
+            }
+        }
     }
 
     /// Declares a shared object with memory of its own.

@@ -6,7 +6,7 @@
 use syn::GenericArgument;
 
 use super::generics::Generics;
-use crate::ir::{Compound, GenericValue, OperandType, Ring, Scalar, Span, TileType, Type};
+use crate::ir::{Compound, GenericValue, OperandType, PeerMemory, Ring, Scalar, Span, TileType, Type};
 use crate::parse::cx::Cx;
 use crate::parse::names;
 use crate::parse::types::alias::substituted;
@@ -164,6 +164,10 @@ fn parts(ty: &Type) -> Vec<GenericValue> {
         Type::TensorMap(tile) | Type::Maps(tile) | Type::SharedMap(tile) => vec![of_tile(tile)],
         Type::Im2colMap(tile, rank) => vec![of_tile(tile), number(*rank)],
         Type::Global(element) => vec![of_scalar(*element)],
+        Type::Peer(element) | Type::Peers(PeerMemory::Global(element)) => {
+            vec![GenericValue::Type(Type::Global(*element))]
+        }
+        Type::Peers(PeerMemory::TensorMap(tile)) => vec![GenericValue::Type(Type::TensorMap(tile.clone()))],
         Type::Accumulator(of) => matrix(of.element, of.rows, of.columns),
         Type::Rows(of) => vec![of_scalar(of.element), number(of.rows)],
         Type::Fragment(of) => matrix(of.element, of.rows, of.columns),

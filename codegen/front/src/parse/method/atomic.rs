@@ -97,7 +97,7 @@ impl Cx<'_> {
         };
         let atomic = Atomic { memory, index, access, order: order.value, scope: scope.value };
         if let (AtomicMemory::Global(global), true) = (&atomic.memory, atomic.writes()) {
-            self.declared.param_mut(*global).written = true;
+            self.declared.param_mut(global.param).written = true;
         }
         let stmt = StmtKind::Atomic(Box::new(atomic));
         if let Some(value) = result {

@@ -33,7 +33,7 @@ impl Cx<'_> {
             no_reduction(self.sink, &name, element, |element| op.takes_bulk(element), span);
             return None;
         }
-        let param = self.declared.param_mut(global);
+        let param = self.declared.param_mut(global.param);
         param.written |= kind.writes();
         // A prefetch is a hint, and rounds the address down itself.
         if kind.shared().is_some() {

@@ -70,7 +70,7 @@ pub(super) fn maps_method(
             // The index is evaluated here. Its variable may change before the copy.
             let (held, index_now) = builder.temporary("map", Scalar::U32, span);
             builder.assign(held, index);
-            let kind = ExprKind::MapAt(maps, Box::new(index_now));
+            let kind = ExprKind::Member(maps, Box::new(index_now));
             Some(Expr { kind, ty: Type::TensorMap(tile.clone()), span })
         }
     }

@@ -1,4 +1,4 @@
-//! Methods of slices of global memory.
+//! Methods of slices of global memory, and of the slices and maps of all ranks of a team.
 
 use super::atomic::{Access, Request};
 use super::bulk::SliceRange;
@@ -7,18 +7,18 @@ use super::matrix::{Rows, matrix_of};
 use super::vector::written_vector;
 use crate::diag::{Sink, mistake};
 use crate::ir::{
-    AtomicMemory, AtomicOp, CopyKind, Expr, ExprKind, LoadPath, MemoryScope, Multicast, Order, ParamId,
-    Scalar, SharedRange, Span, StmtKind, Type,
+    AtomicMemory, AtomicOp, CopyKind, Expr, ExprKind, GlobalRef, LoadPath, MemoryScope, Multicast, Order,
+    ParamId, PeerMemory, Scalar, SharedRange, Span, StmtKind, TeamNumber, Type,
 };
 use crate::parse::call::effect;
 use crate::parse::cx::Cx;
 use crate::parse::span;
 use crate::words::shape::Chosen;
-use crate::words::{GlobalCall, GlobalWord, Word};
+use crate::words::{GlobalCall, GlobalWord, PeersCall, Word};
 
 /// A slice as the receiver of a method.
 pub(super) struct Slice {
-    pub(super) global: ParamId,
+    pub(super) global: GlobalRef,
     /// The cache policy of its plain accesses and copies.
     pub(super) hint: Option<Expr>,
     pub(super) element: Scalar,
@@ -33,7 +33,7 @@ impl Cx<'_> {
         syntax: &syn::ExprMethodCall,
     ) -> Option<Expr> {
         let span = span::of_method_call(syntax);
-        let (global, element) = (slice.global, slice.element);
+        let (global, element) = (slice.global.param, slice.element);
         let (index, count, kind) = match call {
             GlobalCall::Len => {
                 return Some(Expr { kind: ExprKind::GlobalLen(global), ty: Scalar::U64.into(), span });
@@ -117,7 +117,7 @@ impl Cx<'_> {
     /// Emits a load of an element or a vector, of type `loaded`.
     fn plain_load(&mut self, slice: Slice, loaded: Type, index: Expr, path: LoadPath, span: Span) -> Expr {
         let Slice { global, hint, element: _ } = slice;
-        self.moves_vector(global, &loaded);
+        self.moves_vector(global.param, &loaded);
         let name = if loaded.elements().is_some() { "elements" } else { "element" };
         let (dest, value) = self.builder.temporary(name, loaded, span);
         let hint = hint.map(Box::new);
@@ -128,15 +128,15 @@ impl Cx<'_> {
     /// Emits a store of an element or a vector.
     fn plain_store(&mut self, slice: Slice, index: Expr, value: Expr, span: Span) -> Expr {
         let Slice { global, hint, element: _ } = slice;
-        self.moves_vector(global, &value.ty.clone());
-        self.declared.param_mut(global).written = true;
+        self.moves_vector(global.param, &value.ty.clone());
+        self.declared.param_mut(global.param).written = true;
         let hint = hint.map(Box::new);
         effect(&mut self.builder, StmtKind::GlobalSet { global, index, value, hint }, span)
     }
 
     /// Requires that the launcher passes an address aligned for vectors of this type.
     fn moves_vector(&mut self, global: ParamId, vector: &Type) {
-        if let (Type::Array(_, len), Type::Global(element)) =
+        if let (Type::Array(_, len), Type::Global(element) | Type::Peers(PeerMemory::Global(element))) =
             (self.infer.resolve(vector), &self.declared.param_of(global).ty)
         {
             let bytes = len * element.bytes();
@@ -145,8 +145,53 @@ impl Cx<'_> {
         }
     }
 
+    /// Resolves the slice or the map of a rank.
+    pub(super) fn peers_method(
+        &mut self,
+        receiver: &Expr,
+        memory: &PeerMemory,
+        call: PeersCall,
+        span: Span,
+    ) -> Option<Expr> {
+        let ExprKind::Param(peers) = receiver.kind else { return None };
+        let (of, rank) = match (call, memory) {
+            (PeersCall::Own, PeerMemory::Global(element)) => {
+                let own = self.declared.own_of(peers)?;
+                return Some(Expr { kind: ExprKind::Param(own), ty: Type::Global(*element), span });
+            }
+            (PeersCall::Own, PeerMemory::TensorMap(tile)) => {
+                (Type::TensorMap(tile.clone()), self.team_number(TeamNumber::Rank, span))
+            }
+            (PeersCall::Of { rank }, PeerMemory::TensorMap(tile)) => {
+                (Type::TensorMap(tile.clone()), self.held_rank(rank, span))
+            }
+            (PeersCall::Of { rank }, PeerMemory::Global(element)) => {
+                (Type::Peer(*element), self.held_rank(rank, span))
+            }
+        };
+        Some(Expr { kind: ExprKind::Member(peers, Box::new(rank)), ty: of, span })
+    }
+
+    /// Returns the value of `rank()` or `ranks()`.
+    pub(in crate::parse) fn team_number(&mut self, number: TeamNumber, span: Span) -> Expr {
+        let id = self.declared.team_number(number, span);
+        Expr { kind: ExprKind::Param(id), ty: Scalar::U32.into(), span }
+    }
+
+    /// Evaluates a rank here, since its variable may change before the access.
+    fn held_rank(&mut self, rank: Expr, span: Span) -> Expr {
+        let (held, rank_now) = self.builder.temporary("rank", Scalar::U32, span);
+        self.builder.assign(held, rank);
+        rank_now
+    }
+
     fn strong(&mut self, slice: &Slice, access: Access, span: Span) -> Option<Expr> {
-        self.strong_access(AtomicMemory::Global(slice.global), slice.element, access, span)
+        if slice.global.rank.is_some() && access.scope.value != MemoryScope::System {
+            let Access { word, scope, .. } = access;
+            self.error(mistake::Atomic::PeerScope { word, found: scope.value }, scope.span);
+            return None;
+        }
+        self.strong_access(AtomicMemory::Global(slice.global.clone()), slice.element, access, span)
     }
 }
 
@@ -187,5 +232,6 @@ pub(super) fn slice(
         sink.error(mistake::Copy::Hint { word: word.name() }, span);
         return None;
     }
-    Some(Slice { global: map.param, hint, element })
+    let global = GlobalRef { param: map.param, rank: map.index.map(Box::new) };
+    Some(Slice { global, hint, element })
 }

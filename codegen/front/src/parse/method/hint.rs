@@ -41,7 +41,7 @@ impl Target {
         if let ExprKind::Hinted(receiver, policy) = &receiver.kind {
             return Some(Self { hint: Some((**policy).clone()), ..Self::of(receiver)? });
         }
-        if let ExprKind::MapAt(param, index) = &receiver.kind {
+        if let ExprKind::Member(param, index) = &receiver.kind {
             let index = Some((**index).clone());
             return Some(Self { map: MapRef { param: *param, index }, hint: None });
         }

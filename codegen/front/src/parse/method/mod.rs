@@ -41,8 +41,8 @@ use crate::diag::mistake::{Name, Value};
 use crate::diag::suggest::{Kind, Suggestion, did_you_mean, elsewhere};
 use crate::infer::Infer;
 use crate::ir::{
-    AccumulatorType, Callee, Cluster, Compound, Const, Expr, ExprKind, FragmentType, Ring, RowsType, Scalar,
-    Span, Team, TileType, Type,
+    AccumulatorType, Callee, Cluster, Compound, Const, Expr, ExprKind, FragmentType, PeerMemory, Ring,
+    RowsType, Scalar, Span, Team, TileType, Type,
 };
 use crate::words::*;
 
@@ -58,6 +58,7 @@ enum Method<'t> {
     Maps(MapsWord, &'t TileType),
     SharedMap(SharedMapWord, &'t TileType),
     Global(GlobalWord, Scalar),
+    Peers(PeersWord, &'t PeerMemory),
     Number(NumberWord),
     Phase(PhaseWord),
     Pipeline(PipelineWord, &'t Ring),
@@ -96,6 +97,12 @@ impl<'t> Method<'t> {
             Type::Maps(tile) => of(|word| Self::Maps(word, tile)),
             Type::SharedMap(tile) => of(|word| Self::SharedMap(word, tile)),
             Type::Global(element) => of(|word| Self::Global(word, *element)),
+            Type::Peers(memory) => of(|word| Self::Peers(word, memory)),
+            Type::Peer(element) => {
+                let mut all = of(|word| Self::Global(word, *element));
+                all.retain(|method| method.entry().signature.has(Mark::Peer));
+                all
+            }
             Type::Scalar(scalar) => {
                 let found = NumberWord::all().into_iter().filter(|&word| finds_method(*scalar, word));
                 found.map(Self::Number).collect()
@@ -149,6 +156,7 @@ impl<'t> Method<'t> {
             Self::Maps(word, _) => Entry::of(word),
             Self::SharedMap(word, _) => Entry::of(word),
             Self::Global(word, _) => Entry::of(word),
+            Self::Peers(word, _) => Entry::of(word),
             Self::Number(word) => Entry::of(word),
             Self::Phase(word) => Entry::of(word),
             Self::Pipeline(word, _) => Entry::of(word),
@@ -255,6 +263,10 @@ impl Cx<'_> {
                 let read = word.read(&mut self.typing(), &element, values, span)?;
                 self.global_method(receiver, slice, read, call)
             }
+            Method::Peers(word, memory) => {
+                let call = word.read(&mut self.typing(), &(), values, span)?;
+                self.peers_method(&receiver, memory, call, span)
+            }
             Method::Number(word) => {
                 let call = word.read(&mut self.typing(), &(), values, span)?;
                 number_method(self, receiver, call, span)
@@ -334,11 +346,14 @@ impl Cx<'_> {
         let is_scalar = matches!(ty, Type::Scalar(_) | Type::Infer(_));
         // `fetch_sub` is close to `fetch_add` in spelling, but is another operation, as is `rsqrt`,
         // a function, close to the method `sqrt`.
-        let suggestion = others(matches!(ty.local(), Type::Global(_) | Type::SharedArray(..)), Kind::Access)
-            .or_else(|| is_scalar.then(|| function_only(name)).flatten())
-            .or_else(|| others(is_scalar, Kind::Function))
-            .or_else(|| self.foreign_bound().filter(|_| is_scalar).map(Suggestion::OfTrait))
-            .or_else(|| did_you_mean(name, &known));
+        let suggestion = others(
+            matches!(ty.local(), Type::Global(_) | Type::Peer(_) | Type::SharedArray(..)),
+            Kind::Access,
+        )
+        .or_else(|| is_scalar.then(|| function_only(name)).flatten())
+        .or_else(|| others(is_scalar, Kind::Function))
+        .or_else(|| self.foreign_bound().filter(|_| is_scalar).map(Suggestion::OfTrait))
+        .or_else(|| did_you_mean(name, &known));
         let (of, name) = (self.infer.partial(ty), name.to_owned());
         self.error(Name::Method { of, name, suggestion, known }, at);
         Expr::error(span)

@@ -4,6 +4,7 @@ pub(in crate::parse) mod alias;
 mod generics;
 mod maps;
 mod mma;
+mod peers;
 mod tile;
 
 use std::borrow::Cow;
@@ -171,6 +172,8 @@ impl<'a> Cx<'a> {
             TypeWord::SharedMap => self.map_type(generics, segment, Type::SharedMap),
             TypeWord::Im2colMap => self.im2col_type(generics, segment),
             TypeWord::Global => self.global_type(generics).map_or(Type::Error, Type::Global),
+            TypeWord::Peers => self.peers_type(generics, segment),
+            TypeWord::Peer => self.peer_type(generics, segment),
             TypeWord::SharedArray => self.shared_array_type(generics).unwrap_or(Type::Error),
             TypeWord::Stages => self.stages_type(generics, segment),
             TypeWord::Accumulator => self.accumulator_type(Team::Warpgroup, generics).unwrap_or(Type::Error),

@@ -143,15 +143,15 @@ fn group(token: &TokenTree, delimiter: Delimiter) -> Option<&Group> {
     (group.delimiter() == delimiter).then_some(group)
 }
 
-/// Returns the name of a type; for an object of another block, `Remote<Barrier>`.
+/// Returns the name of a type; for an object of another block or rank, `Remote<Barrier>`.
 fn owner_of(ty: &syn::Type) -> String {
     let syn::Type::Path(path) = ty else { return ty.to_token_stream().to_string() };
     let last = path.path.segments.last().expect("a path has a name");
-    if last.ident == "Remote"
+    if (last.ident == "Remote" || last.ident == "Peer")
         && let syn::PathArguments::AngleBracketed(list) = &last.arguments
         && let Some(syn::GenericArgument::Type(thing)) = list.args.first()
     {
-        return format!("Remote<{}>", owner_of(thing));
+        return format!("{}<{}>", last.ident, owner_of(thing));
     }
     last.ident.to_string()
 }

@@ -36,6 +36,9 @@ fn in_table() -> BTreeMap<(String, String), Declared> {
         if signature.has(Mark::Remote) {
             all.insert((format!("Remote<{owner}>"), name.to_string()), declared.clone());
         }
+        if signature.has(Mark::Peer) {
+            all.insert((format!("Peer<{owner}>"), name.to_string()), declared.clone());
+        }
         all.insert((owner.to_owned(), name.into_owned()), declared);
     }
     all

@@ -142,6 +142,31 @@ pub fn every_other_word(
     sync_grid(counter);
 }
 
+#[tma_kernel(protocol = trusted("a sketch"), threads = 32)]
+pub fn every_word_of_teams(
+    x: Peers<Global<u32>>,
+    maps: Peers<TensorMap<Tile<f32, Shape2<8, 8>>>>,
+    halves: Peers<Global<f16>>,
+) {
+    let tile: Tile<f32, Shape2<8, 8>> = shared();
+    let array: SharedArray<u32, 8> = shared();
+    let full: Barrier = shared();
+    let peer: Peer<Global<u32>> = x.of((rank() + 1) % ranks());
+    let own: Global<u32> = x.own();
+    own.set(0, peer.get(0) + peer.len() as u32);
+    peer.set(1, own.get(1));
+    peer.set_vec(0, peer.get_vec::<2>(2));
+    peer.store(0, peer.load(1, Order::Acquire, Scope::System), Order::Release, Scope::System);
+    peer.fetch_add(0, peer.swap(0, 1, Order::Relaxed, Scope::System), Order::AcqRel, Scope::System);
+    peer.compare_exchange(0, 1, 2, Order::AcqRel, Scope::System);
+    halves.of(0).add_vec(0, [f16::ONE; 2], Order::Relaxed, Scope::System);
+    peer.bulk_load(array, 0, 8, 0, full);
+    peer.bulk_store(0, array, 0, 8);
+    peer.bulk_reduce_add(0, array, 0, 8);
+    maps.of(0).load(tile, [0, 0], full);
+    maps.own().store([0, 0], tile);
+}
+
 #[tma_kernel(protocol = trusted("a sketch"), threads = 128)]
 pub fn every_word_of_tensor_cores(n: u32, out: Global<f32>) {
     let a: Tile<f16, Shape2<64, 64>, Swizzle128> = shared();

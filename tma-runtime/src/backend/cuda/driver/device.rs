@@ -1,6 +1,6 @@
 //! Devices, their attributes, and their primary contexts.
 
-use super::{Driver, NO_DEVICE, Status, checked, from_int, to_int};
+use super::{Driver, NO_DEVICE, PEER_ACCESS_ALREADY_ENABLED, Status, checked, from_int, to_int};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
@@ -90,6 +90,30 @@ impl Driver {
         // SAFETY: the driver writes one number.
         checked(unsafe { (self.device_get_attribute)(&mut value, attribute as c_int, device) })?;
         from_int(value)
+    }
+
+    /// Returns whether one GPU can access the memory of another.
+    pub(in crate::backend::cuda) fn can_access_peer(&self, from: c_int, to: c_int) -> Result<bool, Status> {
+        let mut can = 0;
+        // SAFETY: the driver writes one number.
+        checked(unsafe { (self.device_can_access_peer)(&mut can, from, to) })?;
+        Ok(can != 0)
+    }
+
+    /// Lets the current context access all memory that is allocated in `peer`, now or later.
+    ///
+    /// # Safety
+    ///
+    /// The context `peer` is alive.
+    pub(in crate::backend::cuda) unsafe fn enable_peer_access(
+        &self,
+        peer: *mut c_void,
+    ) -> Result<(), Status> {
+        // SAFETY: as the caller promises. The flags must be 0.
+        match unsafe { (self.ctx_enable_peer_access)(peer, 0) } {
+            PEER_ACCESS_ALREADY_ENABLED => Ok(()),
+            code => checked(code),
+        }
     }
 
     /// Waits until everything queued in the current context has run.

@@ -52,6 +52,8 @@ const NO_DEVICE: Status = 100;
 const SHARED_OBJECT_INIT_FAILED: Status = 303;
 /// `CUDA_ERROR_NOT_FOUND`.
 pub(super) const NOT_FOUND: Status = 500;
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
+const PEER_ACCESS_ALREADY_ENABLED: Status = 704;
 /// `CUDA_ERROR_UNKNOWN`.
 const UNKNOWN: Status = 999;
 
@@ -102,6 +104,7 @@ entry_points! {
     ctx_set_current = c"cuCtxSetCurrent" (*mut c_void);
     ctx_get_device = c"cuCtxGetDevice" (*mut c_int);
     ctx_synchronize = c"cuCtxSynchronize" ();
+    ctx_enable_peer_access = c"cuCtxEnablePeerAccess" (*mut c_void, c_uint);
     primary_ctx_retain = c"cuDevicePrimaryCtxRetain" (*mut *mut c_void, c_int);
     primary_ctx_release = c"cuDevicePrimaryCtxRelease_v2" (c_int);
     primary_ctx_get_state = c"cuDevicePrimaryCtxGetState" (c_int, *mut c_uint, *mut c_int);
@@ -128,6 +131,7 @@ entry_points! {
     most_blocks = c"cuOccupancyMaxActiveBlocksPerMultiprocessor" (*mut c_int, *mut c_void, c_int, usize);
     most_clusters = c"cuOccupancyMaxActiveClusters" (*mut c_int, *mut c_void, *const LaunchConfig<'_>);
     device_get = c"cuDeviceGet" (*mut c_int, c_int);
+    device_can_access_peer = c"cuDeviceCanAccessPeer" (*mut c_int, c_int, c_int);
     device_get_attribute = c"cuDeviceGetAttribute" (*mut c_int, c_int, c_int);
     device_get_count = c"cuDeviceGetCount" (*mut c_int);
     device_get_name = c"cuDeviceGetName" (*mut c_char, c_int, c_int);

@@ -49,7 +49,13 @@ impl Tiled {
     fn box_of_a(&self) -> &'static [u32] {
         match self.kernel.params.first().map(|param| param.kind) {
             Some(ParamKind::Map(map)) => map.box_extents,
-            Some(ParamKind::Global { .. } | ParamKind::Scalar { .. }) | None => &[],
+            Some(
+                ParamKind::Global { .. }
+                | ParamKind::PeerMaps(_)
+                | ParamKind::PeerGlobals { .. }
+                | ParamKind::Scalar { .. },
+            )
+            | None => &[],
         }
     }
 

@@ -99,6 +99,7 @@ fn specification<P: Precision>(entry: &Entry, ptx: String) -> &'static KernelSpe
         cluster: if cluster == 1 { Cluster::None } else { Cluster::Fixed([cluster, 1, 1]) },
         cooperative: false,
         dependency_wait: false,
+        team: false,
         shared_bytes: entry.smem,
         params: Box::leak(Box::new(params)),
     };
