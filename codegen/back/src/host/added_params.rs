@@ -26,6 +26,7 @@ pub(crate) fn arguments(kernel: &Kernel, names: &[String]) -> Option<TokenStream
     );
     Some(quote! {
         #[doc = #doc]
+        #[allow(clippy::too_many_arguments)]
         pub fn further<'a>(#(#inputs),*) -> [::tma_runtime::launch::Arg<'a>; #count] {
             [#(#args),*]
         }

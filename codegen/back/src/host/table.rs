@@ -203,6 +203,7 @@ fn tables(path: &str, generics: &Generics, inputs: &[TokenStream], args: &[Token
     let all_doc = format!("Returns the table of all instances of `{path}`{more}.");
     let all = quote! {
         #[doc = #all_doc]
+        #[allow(clippy::too_many_arguments)]
         pub fn table<#lifetime>(#(#inputs),*) -> #returned {
             #added
             ::tma_runtime::launch::Instances::new(&self::GROUPS).with(added)
@@ -219,6 +220,7 @@ fn tables(path: &str, generics: &Generics, inputs: &[TokenStream], args: &[Token
         #all
 
         #[doc = #doc]
+        #[allow(clippy::too_many_arguments)]
         pub fn table_of<#lifetime #(#bounded),*>(#(#inputs),*) -> #returned {
             #added
             self::compiled::<#(#types),*>().with(added)

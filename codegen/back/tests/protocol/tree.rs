@@ -35,13 +35,15 @@ pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the kernels of a file, which may import items from others of its package.
+/// Returns the kernels of a file, which may import items from others of its package, and from
+/// `tma_kernels`.
 fn accepted(path: &Path) -> Accepted<Checked> {
     let is_package = |folder: &&Path| folder.join("Cargo.toml").exists();
     let package = path.ancestors().skip(1).find(is_package).expect("the package of a source file");
     let within = path.strip_prefix(package).expect("a file of the package").display().to_string();
     let source = fs::read_to_string(path).expect("a source file");
-    let checked = tma_codegen::check_in(package, &BTreeMap::new(), &within, &source);
+    let others = BTreeMap::from([("tma_kernels".to_owned(), root().join("tma-kernels"))]);
+    let checked = tma_codegen::check_in(package, &others, &within, &source);
     checked.unwrap_or_else(|failure| panic!("{}: {failure}", path.display()))
 }
 

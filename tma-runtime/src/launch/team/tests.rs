@@ -84,7 +84,7 @@ struct Tensors {
 }
 
 fn addresses<T: crate::Scalar>(of: &SymmetricTensor<T, 1>) -> Result<SymmetricTensor<u64, 1>, Error> {
-    let all: Vec<u64> = of.tensors().iter().map(|tensor| tensor.as_ptr()).collect();
+    let all: Vec<u64> = of.tensors().iter().map(crate::tensor::DeviceTensor::as_ptr).collect();
     of.team().tensors(&vec![&all; all.len()], [all.len()])
 }
 
