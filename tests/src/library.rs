@@ -321,7 +321,8 @@ fn of_sequences(starts: [u32; 4]) -> impl Fn(&Device) -> anyhow::Result<()> {
         let (q, k, v) = (q?, k?, v?);
         let (of_q, of_k) = (device.tensor(&QUERIES, [4])?, device.tensor(&starts, [4])?);
         let mut o = device.filled_bytes::<bf16, 4>(q.shape(), 0xff)?;
-        let lengths = Some(Lengths { queries: of_q.view(), keys: of_k.view(), longest: 150 });
+        let lengths =
+            Some(Lengths { queries: of_q.view(), keys: of_k.view(), longest: 150, longest_keys: 150 });
         let options = AttentionOptions { blocks: Some(1), lengths, ..AttentionOptions::default() };
         attention(device, &q, &k, &v, &mut o, options)?;
         near(&o.to_vec()?, &wanted)

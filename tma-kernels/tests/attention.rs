@@ -234,7 +234,8 @@ fn ragged<T: AttentionElement + Element>(
         device.tensor(&starts, [starts.len()])
     });
     let (on_queries, on_keys) = (on_queries?, on_keys?);
-    let lengths = Some(Lengths { queries: on_queries.view(), keys: on_keys.view(), longest: 200 });
+    let lengths =
+        Some(Lengths { queries: on_queries.view(), keys: on_keys.view(), longest: 200, longest_keys: 200 });
     let [q, k, v] = [q, k, v].map(|all| values(&all));
     for blocks in [None, Some(3)] {
         let options =
@@ -292,7 +293,7 @@ fn launches_are_captured() -> Result<(), AttentionError> {
     let q = device.tensor(&numbers::<f16>(1, 10 * 64, 1.0), [1, 1, 10, 64])?;
     let mut o = device.filled_bytes::<f16, 4>(q.shape(), 0xff)?;
     let starts = device.tensor(&[0, 4, 10], [3])?;
-    let lengths = Some(Lengths { queries: starts.view(), keys: starts.view(), longest: 6 });
+    let lengths = Some(Lengths { queries: starts.view(), keys: starts.view(), longest: 6, longest_keys: 6 });
     let stream = device.stream()?;
     let mut refused = None;
     let graph = stream.capture(|capture| {
@@ -353,7 +354,8 @@ fn invalid_arguments_are_rejected() -> Result<(), AttentionError> {
         keys: &'a DeviceTensor<u32, 1>,
         longest: usize,
     ) -> AttentionOptions<'a> {
-        let lengths = Some(Lengths { queries: queries.view(), keys: keys.view(), longest });
+        let lengths =
+            Some(Lengths { queries: queries.view(), keys: keys.view(), longest, longest_keys: longest });
         AttentionOptions { lengths, ..Default::default() }
     }
     assert_eq!(refused([q, k, k, q], with(&two, &two, 5))?, "accepted");

@@ -190,7 +190,8 @@ fn computed<T: AttentionElement + Element>(
         lse: lse.view(),
     };
     let gradients = AttentionGradients { dq: dq.view_mut(), dk: dk.view_mut(), dv: dv.view_mut() };
-    attention_backward(device, forward, gradients, AttentionBackwardOptions { causal, scale, workspace })?;
+    let options = AttentionBackwardOptions { causal, scale, workspace, ..Default::default() };
+    attention_backward(device, forward, gradients, options)?;
     Ok(Gradients([dq.to_vec()?, dk.to_vec()?, dv.to_vec()?]))
 }
 

@@ -97,7 +97,7 @@ fn run<T: AttentionElement + Element>(device: &Device, case: &Case) -> Result<()
     });
     let (starts_q, starts_k) = (starts_q?, starts_k?);
     let longest = case.sequences.iter().map(|lengths| lengths[0]).max().unwrap_or(0);
-    let lengths = Lengths { queries: starts_q.view(), keys: starts_k.view(), longest };
+    let lengths = Lengths { queries: starts_q.view(), keys: starts_k.view(), longest, longest_keys: keys };
     let sinks = match &case.sinks {
         Some(sinks) => Some(device.tensor(sinks, [heads])?),
         None => None,

@@ -5,8 +5,10 @@
 use std::path::Path;
 use std::thread;
 
+use tma_kernels::attention::backward::general as backward_general;
 use tma_kernels::attention::backward::kernel::backward::gradients as backward;
 use tma_kernels::attention::backward::rows::queries;
+use tma_kernels::attention::general::kernel as general;
 use tma_kernels::attention::kernel::forward;
 use tma_kernels::cached::{append, few_rows, many_rows, merge};
 use tma_kernels::conv::kernel::convolution;
@@ -28,7 +30,6 @@ use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas::{self, PtxasReport};
 
-/// Returns the complaints of the assembler about these kernels.
 /// The most bytes that the gradients of attention store to the stack and load from it in a round: 16
 /// registers. Their sums and operands take 224 of the 240 registers of a thread.
 const SPILLED: u32 = 64;
@@ -42,6 +43,7 @@ fn is_expected(kernel: &KernelSpec, report: &PtxasReport) -> bool {
         && report.kernels == 1
 }
 
+/// Returns the complaints of the assembler about these kernels.
 fn messages(assembler: &Path, kernels: &[&KernelSpec]) -> Vec<String> {
     let message = |kernel: &&KernelSpec| match ptxas::assemble(assembler, "sm_90a", kernel.ptx) {
         Ok(report) if is_expected(kernel, &report) => None,
@@ -62,6 +64,7 @@ fn every_instance_is_assembled_as_expected() {
     let products = products.chain(&scaled_few_rows::promoted::INSTANCES);
     let products = products.chain(&scaled_weights::multiply::INSTANCES);
     let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
+    let others = others.chain(&general::attention::INSTANCES);
     let others = others.chain(&few_rows::warps::attend::INSTANCES);
     let others = others.chain(&many_rows::warpgroups::attend::INSTANCES);
     let others = others.chain(&merge::rows::merge::INSTANCES);
@@ -98,6 +101,11 @@ fn every_instance_is_assembled_as_expected() {
     let gradients = gradients.chain(&bias::kernel::rows::add_columns::INSTANCES);
     let gradients = gradients.chain(&backward::INSTANCES);
     let gradients = gradients.chain(&queries::prepare::INSTANCES).chain(&queries::round::INSTANCES);
+    let gradients = gradients.chain(&queries::sinks::INSTANCES);
+    let gradients = gradients.chain(&backward_general::kernel::gradients::INSTANCES);
+    let gradients = gradients.chain(&backward_general::rows::prepare::INSTANCES);
+    let gradients = gradients.chain(&backward_general::rows::round::INSTANCES);
+    let gradients = gradients.chain(&backward_general::rows::sinks::INSTANCES);
     let optimizer = flat::adamw::INSTANCES.iter().chain(&flat::squares::INSTANCES);
     let optimizer = optimizer.chain([&flat::begin::SPEC, &flat::set_rate::SPEC]);
     let kernels: Vec<_> = products.chain(others).chain(rows).chain(gradients).chain(optimizer).collect();

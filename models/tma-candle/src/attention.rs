@@ -118,8 +118,8 @@ pub fn flash_attn_alibi_windowed(
 /// `q` is queries × heads × depth, and `k` and `v` are keys × heads × depth, with a depth of 64,
 /// 128 or 256. `seqlens_q` and `seqlens_k` are cumulative lengths in U32: 0, the length of the
 /// first sequence, the sum of the first two, and so on. They are read on the device; wrong ones
-/// produce wrong results. `max_seqlen_q` is the greatest number of queries of a sequence, or more.
-/// `max_seqlen_k` and `use_gqa_packing` have no effect.
+/// produce wrong results. `max_seqlen_q` and `max_seqlen_k` are the greatest numbers of queries and
+/// keys of a sequence, or more. `use_gqa_packing` has no effect.
 ///
 /// # Errors
 ///
@@ -132,7 +132,7 @@ pub fn flash_attn_varlen(
     seqlens_q: &Tensor,
     seqlens_k: &Tensor,
     max_seqlen_q: usize,
-    _max_seqlen_k: usize,
+    max_seqlen_k: usize,
     softmax_scale: f32,
     causal: bool,
     _use_gqa_packing: bool,
@@ -141,7 +141,7 @@ pub fn flash_attn_varlen(
         Tensors { q, k, v },
         softmax_scale,
         causal,
-        Some(Packed { seqlens_q, seqlens_k, longest: max_seqlen_q }),
+        Some(Packed { seqlens_q, seqlens_k, longest: max_seqlen_q, longest_keys: max_seqlen_k }),
     )
 }
 
@@ -230,6 +230,7 @@ struct Packed<'a> {
     seqlens_q: &'a Tensor,
     seqlens_k: &'a Tensor,
     longest: usize,
+    longest_keys: usize,
 }
 
 /// The dimensions of tensors.
@@ -270,9 +271,12 @@ fn many_queries(
     by_element!(operation.name, "q", q, [bf16, f16], T => operation.run::<T>(q.shape(), |call| {
         let lengths = match packed {
             None => None,
-            Some(Packed { longest, .. }) => {
-                Some(Lengths { queries: call.input("seqlens_q")?, keys: call.input("seqlens_k")?, longest })
-            }
+            Some(Packed { longest, longest_keys, .. }) => Some(Lengths {
+                queries: call.input("seqlens_q")?,
+                keys: call.input("seqlens_k")?,
+                longest,
+                longest_keys,
+            }),
         };
         let lse = lse.as_ref().map(|_| call.updated("lse")).transpose()?;
         let options = AttentionOptions { causal, scale: Some(scale), lengths, lse, ..AttentionOptions::default() };

@@ -130,6 +130,7 @@ fn attend_backward(
         causal: true,
         scale: Some(context.config.score_scale),
         workspace: Some(workspace),
+        ..AttentionBackwardOptions::default()
     };
     Ok(attention_backward(on, forward, AttentionGradients { dq, dk, dv }, options)?)
 }

@@ -126,15 +126,15 @@ impl std::fmt::Display for AttentionError {
             Self::BackwardDepth { depth } => {
                 let instead = match depth {
                     0..=128 => {
-                        "pad the innermost dimension of all tensors with zeros, and pass the scale of the \
-                         unpadded depth"
+                        "pad the innermost dimension of all tensors with zeros to such a multiple, and pass the \
+                         scale of the unpadded depth"
                     }
                     _ => "reduce the depth to at most 128",
                 };
                 write!(
                     f,
-                    "{code}: heads must have 64 or 128 elements to compute gradients: those of `q` have \
-                     {depth}; {instead}"
+                    "{code}: heads must have at most 128 elements, a multiple of 8, to compute gradients: those \
+                     of `q` have {depth}; {instead}"
                 )
             }
             Self::Shape { tensor, found, wanted } => write!(
@@ -222,7 +222,7 @@ mod tests {
             AttentionError::TooLarge { queries: 1 << 31, keys: 8, heads: 1, sequences: 1 },
             AttentionError::Factor { option: "scale", number: -0.125 },
             AttentionError::Lengths { batch: 2, starts: [3, 4] },
-            AttentionError::BackwardDepth { depth: 96 },
+            AttentionError::BackwardDepth { depth: 100 },
             AttentionError::BackwardDepth { depth: 256 },
             AttentionError::Rows { tensor: "o", strides: vec![640, 80, 20, 1], multiple: 8 },
             AttentionError::Rows { tensor: "dk", strides: vec![2560, 1280, 1, 20], multiple: 1 },

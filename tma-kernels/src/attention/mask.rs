@@ -1,4 +1,4 @@
-//! Which keys a query sees, and how its scores enter the softmax.
+//! The keys that a query sees, and the factors of its scores.
 
 use std::f32::consts::LOG2_E;
 

@@ -13,7 +13,8 @@ use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
 pub use self::backward::{
-    AttentionBackwardOptions, AttentionForward, AttentionGradients, AttentionWorkspace, attention_backward,
+    AttentionBackwardOptions, AttentionForward, AttentionGradients, AttentionWorkspace, Sinks,
+    attention_backward,
 };
 pub use self::error::AttentionError;
 pub use self::launch::AttentionElement;
@@ -62,6 +63,19 @@ pub struct Lengths<'a> {
     pub keys: TensorView<'a, u32, 1>,
     /// The number of queries of the longest sequence, or more.
     pub longest: usize,
+    /// The number of keys of the longest sequence, or more. Only gradients use it.
+    pub longest_keys: usize,
+}
+
+impl Lengths<'_> {
+    /// Returns the number of sequences, for tensors of this batch.
+    fn sequences(&self, batch: usize) -> Result<usize, AttentionError> {
+        let [of_queries, of_keys] = [self.queries, self.keys].map(|starts| starts.shape()[0]);
+        match batch == 1 && of_queries > 0 && of_queries == of_keys {
+            true => Ok(of_queries - 1),
+            false => Err(AttentionError::Lengths { batch, starts: [of_queries, of_keys] }),
+        }
+    }
 }
 
 /// Queues `o = softmax(q · kᵀ · scale) · v`.

@@ -33,11 +33,6 @@ pub(crate) fn reach<const RANK: usize>(shape: [usize; RANK], strides: [usize; RA
     steps.sum::<usize>() + 1
 }
 
-/// Returns the factor of scores: the given one, or that of the depth.
-pub(super) fn checked_scale(given: Option<f32>, depth: usize) -> Result<f32, AttentionError> {
-    Ok(Scores::of(given, None, depth)?.scale)
-}
-
 /// The extents of a launch, derived from its tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Problem {
@@ -93,13 +88,7 @@ impl Problem {
         let mask = Mask::of(options.causal, options.window, options.window_after, [queries, k[2]]);
         let (sequences, longest) = match &options.lengths {
             None => (batch, queries),
-            Some(lengths) => {
-                let [of_queries, of_keys] = [lengths.queries, lengths.keys].map(|starts| starts.shape()[0]);
-                if batch != 1 || of_queries == 0 || of_queries != of_keys {
-                    return Err(AttentionError::Lengths { batch, starts: [of_queries, of_keys] });
-                }
-                (of_queries - 1, lengths.longest.min(queries))
-            }
+            Some(lengths) => (lengths.sequences(batch)?, lengths.longest.min(queries)),
         };
         let tiles = longest.div_ceil(QUERIES);
         let of_head = if mask.has_pairs() { tiles.div_ceil(2) } else { tiles };

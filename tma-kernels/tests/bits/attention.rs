@@ -55,7 +55,8 @@ impl Instance {
         let mut lse = device.filled_bytes([1, HEADS, queries], 0xff)?;
         let [of_queries, of_keys] = STARTS.map(|starts| device.tensor(&starts, [starts.len()]));
         let (of_queries, of_keys) = (of_queries?, of_keys?);
-        let lengths = Lengths { queries: of_queries.view(), keys: of_keys.view(), longest: 70 };
+        let lengths =
+            Lengths { queries: of_queries.view(), keys: of_keys.view(), longest: 70, longest_keys: 90 };
         let lengths = ragged.then_some(lengths);
         let sinks = device.tensor(&[0.5, -1.0], [HEADS])?;
         let is_general = mask == Mask::General;

@@ -39,7 +39,12 @@ pub(super) fn gradients(
             dv: call.updated::<T, 4>("dv")?.permute(HEADS_FIRST)?,
         };
         let mut workspace = call.queue().attention_workspace();
-        let options = AttentionBackwardOptions { causal, scale: Some(scale), workspace: Some(&mut workspace) };
+        let options = AttentionBackwardOptions {
+            causal,
+            scale: Some(scale),
+            workspace: Some(&mut workspace),
+            ..AttentionBackwardOptions::default()
+        };
         Ok(attention_backward(call.on(), forward, gradients, options)?)
     }))?;
     Ok([Some(dq), Some(dk), Some(dv)])

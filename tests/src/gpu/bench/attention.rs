@@ -51,7 +51,7 @@ impl Mask {
     }
 }
 
-/// What is computed.
+/// A form of attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Attention with a mask.
@@ -102,7 +102,7 @@ const fn window(keys: usize) -> usize {
 pub struct Contestant {
     /// The name in results.
     pub name: &'static str,
-    /// What the kernel computes.
+    /// The form that the kernel computes.
     pub form: Form,
     /// The numbers of elements that its heads may have.
     pub depths: &'static [usize],

@@ -1,15 +1,18 @@
 //! The gradients of attention. As for [the forward pass](super::attention), rivals run in other
 //! processes.
 //!
-//! All operands are `bf16`, normally distributed. There are 16 × 16384 queries in total, in one
-//! sequence or in several.
+//! Besides masks there are sums in a fixed order, windows, soft caps, packed sequences, and heads of
+//! another depth than those of the compiled kernels. All operands are `bf16`, normally distributed.
+//! There are 16 × 16384 queries in total, in one sequence or in several.
+
+use std::ops::Range;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
 use tma_kernels::attention::{
     AttentionBackwardOptions, AttentionForward, AttentionGradients, AttentionWorkspace, attention_backward,
 };
-use tma_kernels::{AttentionOptions, attention};
+use tma_kernels::{AttentionOptions, Lengths, attention};
 use tma_runtime::prelude::*;
 
 use super::attention::Mask;
@@ -23,34 +26,107 @@ const QUERIES: usize = 16 * 16384;
 /// The lengths of a sequence, which has equally many queries and keys.
 const LENGTHS: [usize; 4] = [2048, 4096, 8192, 16384];
 /// The number of elements of a head.
-const DEPTHS: [usize; 2] = [64, 128];
+const DEPTHS: [usize; 3] = [64, 96, 128];
+/// The limit of scores, whose standard deviation is 1.
+const SOFT_CAP: f32 = 2.0;
 /// The number of rows of each gradient that the host computes.
 const ROWS: usize = 12;
 /// The tolerated error of an element, relative to the square root of the sum of squares of what is
 /// added up: four roundings of each to `bf16`, and the element's own.
 const TOLERANCE: f64 = 1.0 / 64.0;
 
-/// The masks, each of which is a contestant.
-pub const MASKS: [Mask; 2] = [Mask::Full, Mask::Causal];
-
-/// Returns `attention_backward/MASK/tma_kernels`, as in results.
-fn name(mask: Mask) -> String {
-    format!("attention_backward/{}/tma_kernels", mask.name())
+/// A form of the gradients, each of which is a contestant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Gradients with a mask.
+    Masked(Mask),
+    /// With sums in a fixed order.
+    Fixed(Mask),
+    /// With a causal mask that also hides keys which are far away.
+    Window,
+    /// With a causal mask and capped scores.
+    SoftCap,
+    /// With a causal mask, for three sequences that share the length.
+    Packed,
 }
 
-/// Returns the mask of a contestant.
+/// All forms.
+pub const FORMS: [Form; 7] = [
+    Form::Masked(Mask::Full),
+    Form::Masked(Mask::Causal),
+    Form::Fixed(Mask::Full),
+    Form::Fixed(Mask::Causal),
+    Form::Window,
+    Form::SoftCap,
+    Form::Packed,
+];
+
+impl Form {
+    /// Returns the name in results.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Masked(mask) => mask.name(),
+            Self::Fixed(Mask::Full) => "full_fixed",
+            Self::Fixed(Mask::Causal) => "causal_fixed",
+            Self::Window => "window",
+            Self::SoftCap => "soft_cap",
+            Self::Packed => "packed",
+        }
+    }
+
+    /// Returns which of the keys query `i` sees, of as many queries.
+    fn seen(self, i: usize, length: usize) -> Range<usize> {
+        match self {
+            Self::Masked(Mask::Full) | Self::Fixed(Mask::Full) => 0..length,
+            Self::Masked(Mask::Causal) | Self::Fixed(Mask::Causal) | Self::SoftCap => 0..i + 1,
+            Self::Window => i.saturating_sub(window(length))..i + 1,
+            Self::Packed => starts(length).into_iter().rfind(|&start| start <= i).unwrap_or(0)..i + 1,
+        }
+    }
+
+    fn is_causal(self) -> bool {
+        !matches!(self, Self::Masked(Mask::Full) | Self::Fixed(Mask::Full))
+    }
+
+    fn window(self, length: usize) -> Option<usize> {
+        (self == Self::Window).then_some(window(length))
+    }
+
+    fn soft_cap(self) -> Option<f32> {
+        (self == Self::SoftCap).then_some(SOFT_CAP)
+    }
+}
+
+/// Returns how many keys before its own position a query sees through a window.
+const fn window(length: usize) -> usize {
+    length / 4
+}
+
+/// Returns the starts of packed sequences, and the end of the last one.
+const fn starts(length: usize) -> [usize; 4] {
+    [0, length / 5, length / 2, length]
+}
+
+/// Returns `attention_backward/FORM/tma_kernels`, as in results.
+fn name(form: Form) -> String {
+    format!("attention_backward/{}/tma_kernels", form.name())
+}
+
+/// Returns the form of a contestant.
 ///
 /// # Errors
 ///
 /// An unknown name.
-pub fn find(wanted: &str) -> anyhow::Result<Mask> {
-    MASKS.into_iter().find(|&mask| name(mask) == wanted).with_context(|| format!("there is no `{wanted}`"))
+pub fn find(wanted: &str) -> anyhow::Result<Form> {
+    FORMS.into_iter().find(|&form| name(form) == wanted).with_context(|| format!("there is no `{wanted}`"))
 }
 
 /// The operands of a backward pass, of 1 × heads of all sequences × length × depth, and its
 /// results.
 pub struct Pass {
-    mask: Mask,
+    form: Form,
+    /// The starts of packed sequences.
+    starts: DeviceTensor<u32, 1>,
     q: DeviceTensor<bf16, 4>,
     k: DeviceTensor<bf16, 4>,
     v: DeviceTensor<bf16, 4>,
@@ -69,12 +145,13 @@ impl Pass {
     /// # Errors
     ///
     /// Errors of the device.
-    pub fn new(stream: &Stream, shape: [usize; 3], mask: Mask) -> anyhow::Result<Self> {
+    pub fn new(stream: &Stream, shape: [usize; 3], form: Form) -> anyhow::Result<Self> {
         let (device, [heads, length, depth]) = (stream.device(), shape);
         let shape = [1, heads, length, depth];
         let tensor = |seed| device.tensor(&numbers(seed, shape.iter().product()), shape);
         let mut pass = Self {
-            mask,
+            form,
+            starts: device.tensor(&starts(length).map(|start| start as u32), [4])?,
             q: tensor(Q)?,
             k: tensor(K)?,
             v: tensor(V)?,
@@ -86,8 +163,15 @@ impl Pass {
             dv: device.filled_bytes(shape, 0xff)?,
             workspace: AttentionWorkspace::new(device)?,
         };
-        let causal = mask == Mask::Causal;
-        let options = AttentionOptions { causal, lse: Some(pass.lse.view_mut()), ..Default::default() };
+        let lengths = lengths(form, &pass.starts, length);
+        let options = AttentionOptions {
+            causal: form.is_causal(),
+            window: form.window(length),
+            soft_cap: form.soft_cap(),
+            lengths,
+            lse: Some(pass.lse.view_mut()),
+            ..Default::default()
+        };
         attention(stream, &pass.q, &pass.k, &pass.v, &mut pass.o, options)?;
         pass.queue(stream)?; // allocates
         stream.synchronize()?;
@@ -98,15 +182,8 @@ impl Pass {
     /// it sees, for five products.
     pub fn operations(&self) -> f64 {
         let [_, heads, length, depth] = self.q.shape();
-        let pairs: usize = (0..length).map(|i| self.seen(i)).sum();
+        let pairs: usize = (0..length).map(|i| self.form.seen(i, length).len()).sum();
         10.0 * (heads * pairs * depth) as f64
-    }
-
-    fn seen(&self, query: usize) -> usize {
-        match self.mask {
-            Mask::Full => self.k.shape()[2],
-            Mask::Causal => query + 1,
-        }
     }
 
     /// Queues the kernels.
@@ -125,8 +202,13 @@ impl Pass {
         };
         let gradients =
             AttentionGradients { dq: self.dq.view_mut(), dk: self.dk.view_mut(), dv: self.dv.view_mut() };
+        let length = self.q.shape()[2];
         let options = AttentionBackwardOptions {
-            causal: self.mask == Mask::Causal,
+            causal: self.form.is_causal(),
+            window: self.form.window(length),
+            soft_cap: self.form.soft_cap(),
+            lengths: lengths(self.form, &self.starts, length),
+            deterministic: matches!(self.form, Form::Fixed(_)),
             workspace: Some(&mut self.workspace),
             ..Default::default()
         };
@@ -150,6 +232,7 @@ impl Pass {
         let host = Host {
             depth,
             scale: 1.0 / (depth as f64).sqrt(),
+            soft_cap: self.form.soft_cap().map(f64::from),
             q: self.q.to_vec()?,
             k: self.k.to_vec()?,
             v: self.v.to_vec()?,
@@ -161,12 +244,14 @@ impl Pass {
         for sample in 0..ROWS as u64 {
             let row = (hash(98, sample) % (heads * length) as u64) as usize;
             let (first, at) = (row / length * length, row % length);
-            let keys = (first..first + self.seen(at)).map(|key| {
+            let seen = self.form.seen(at, length);
+            let keys = (first + seen.start..first + seen.end).map(|key| {
                 let pair = host.pair(row, key);
                 (pair.of_score * host.scale, host.row(&host.k, key))
             });
             check(&host, keys, &dq[row * depth..][..depth]).with_context(|| format!("dq, row {row}"))?;
-            let queries = || (first..first + length).filter(|query| at < self.seen(query - first));
+            let sees = |query: &usize| self.form.seen(query - first, length).contains(&at);
+            let queries = || (first..first + length).filter(sees);
             let of_key = queries().map(|query| {
                 let pair = host.pair(query, row);
                 (pair.of_score * host.scale, host.row(&host.q, query))
@@ -183,6 +268,7 @@ impl Pass {
 struct Host {
     depth: usize,
     scale: f64,
+    soft_cap: Option<f64>,
     q: Vec<bf16>,
     k: Vec<bf16>,
     v: Vec<bf16>,
@@ -209,9 +295,13 @@ impl Host {
     fn pair(&self, query: usize, key: usize) -> Pair {
         let d_o = self.row(&self.d_o, query);
         let score = Self::dot(self.row(&self.q, query), self.row(&self.k, key)) * self.scale;
-        let weight = (score - f64::from(self.lse[query])).exp();
+        let (limited, slope) = match self.soft_cap {
+            Some(cap) => (cap * (score / cap).tanh(), 1.0 - (score / cap).tanh().powi(2)),
+            None => (score, 1.0),
+        };
+        let weight = (limited - f64::from(self.lse[query])).exp();
         let delta = Self::dot(self.row(&self.o, query), d_o);
-        Pair { weight, of_score: weight * (Self::dot(self.row(&self.v, key), d_o) - delta) }
+        Pair { weight, of_score: weight * slope * (Self::dot(self.row(&self.v, key), d_o) - delta) }
     }
 }
 
@@ -246,12 +336,22 @@ fn numbers(seed: u64, len: usize) -> Vec<bf16> {
     noise_of(len, |i| bf16::from_f64(normal(seed, i)))
 }
 
-/// Returns the names of the contestants: mask and kernel.
-pub fn names() -> Vec<String> {
-    MASKS.map(|mask| name(mask).trim_start_matches("attention_backward/").to_owned()).to_vec()
+/// Returns the lengths of packed sequences, which have as many queries as keys.
+fn lengths(form: Form, starts: &DeviceTensor<u32, 1>, length: usize) -> Option<Lengths<'_>> {
+    (form == Form::Packed).then(|| Lengths {
+        queries: starts.view(),
+        keys: starts.view(),
+        longest: length,
+        longest_keys: length,
+    })
 }
 
-/// Checks each mask at each depth and length, and measures it. Returns a verdict for each check.
+/// Returns the names of the contestants: form and kernel.
+pub fn names() -> Vec<String> {
+    FORMS.map(|form| name(form).trim_start_matches("attention_backward/").to_owned()).to_vec()
+}
+
+/// Checks each form at each depth and length, and measures it. Returns a verdict for each check.
 ///
 /// # Errors
 ///
@@ -260,7 +360,7 @@ pub fn run(device: &Device, plan: &Plan) -> anyhow::Result<Vec<bool>> {
     run_at(device, plan, QUERIES, &LENGTHS)
 }
 
-/// Checks each mask at short lengths.
+/// Checks each form at short lengths.
 ///
 /// # Errors
 ///
@@ -274,9 +374,9 @@ fn run_at(device: &Device, plan: &Plan, queries: usize, lengths: &[usize]) -> an
     let slices = Slices { stream: &stream, instruments: &instruments, slice_ms: plan.products.slice_ms };
     let mut verdicts = vec![];
     for (depth, &length) in DEPTHS.into_iter().flat_map(|depth| lengths.iter().map(move |at| (depth, at))) {
-        for mask in MASKS.into_iter().filter(|&mask| name(mask).contains(&plan.only)) {
-            let (name, shape) = (name(mask), [queries / length, length, depth]);
-            let mut pass = Pass::new(&stream, shape, mask)?;
+        for form in FORMS.into_iter().filter(|&form| name(form).contains(&plan.only)) {
+            let (name, shape) = (name(form), [queries / length, length, depth]);
+            let mut pass = Pass::new(&stream, shape, form)?;
             if let Some(launches) = plan.launches {
                 (0..launches).try_for_each(|_| pass.queue(&stream))?;
                 stream.synchronize()?;
@@ -312,7 +412,7 @@ mod tests {
     #[test]
     fn every_gradient_is_right_on_the_simulator() {
         let plan = Plan { check_only: true, ..Plan::default() };
-        assert_eq!(check_short(&Device::simulator(), &plan).unwrap(), [true; 4]);
+        assert_eq!(check_short(&Device::simulator(), &plan).unwrap(), [true; 21]);
     }
 
     #[test]
@@ -321,6 +421,7 @@ mod tests {
         let host = Host {
             depth: 2,
             scale: 1.0,
+            soft_cap: None,
             q: vec![],
             k: vec![],
             v: vec![],

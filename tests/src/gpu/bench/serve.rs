@@ -120,8 +120,8 @@ fn of_attention<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> an
 }
 
 fn of_gradients<'a>(slices: &'a Slices<'a>, name: &str, shape: [usize; 3]) -> anyhow::Result<Server<'a>> {
-    let mask = attention_backward::find(name)?;
-    let mut pass = attention_backward::Pass::new(slices.stream, shape, mask)?;
+    let form = attention_backward::find(name)?;
+    let mut pass = attention_backward::Pass::new(slices.stream, shape, form)?;
     pass.check(slices.stream)?;
     let operations = pass.operations();
     let slice = slices.prepare(&mut || pass.queue(slices.stream))?;

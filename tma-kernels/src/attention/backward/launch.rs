@@ -1,114 +1,26 @@
 //! Arguments of the kernels, and selection of the instances.
 
-use std::f32::consts::LOG2_E;
-
-use tma_runtime::launch::LaunchOn;
+use tma_runtime::launch::{GlobalSlice, LaunchOn};
 use tma_runtime::prelude::*;
 
 use super::kernel::backward::gradients;
-use super::rows::queries::{prepare, round};
-use super::{AttentionBackwardOptions, AttentionForward, AttentionGradients, AttentionWorkspace};
-use crate::attention::shape::{MOST, checked_scale, fits, group, reach};
+use super::problem::{Problem, QueryBlocks};
+use super::rows::queries::{prepare, round, sinks as of_sinks};
+use super::{AttentionBackwardOptions, AttentionForward, AttentionGradients, AttentionWorkspace, Sinks};
+use crate::attention::shape::reach;
 use crate::attention::{AttentionElement, AttentionError};
 use crate::dependent::dependent;
 
-/// Keys per block, as in the kernel.
-const KEYS: usize = 128;
+mod general {
+    pub(super) use crate::attention::backward::general::kernel::gradients;
+    pub(super) use crate::attention::backward::general::rows::{prepare, round, sinks};
+}
 
 /// Elements of `o` that a thread loads at once, and of `dq` that it stores.
 const VECTOR: usize = 8;
 
 /// Vectors of `o` that a block of `prepare` has, as in the kernel.
 const PREPARED: u32 = 512;
-
-/// The division of the work among blocks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Blocks {
-    /// Heads of queries in the whole batch.
-    pub(super) heads: usize,
-    /// Queries that a block multiplies at a time.
-    pub(super) queries: usize,
-    /// Blocks of queries per head.
-    pub(super) of_queries: usize,
-    /// Blocks of keys per head.
-    pub(super) of_keys: usize,
-}
-
-impl Blocks {
-    /// Returns the division for queries of batch × heads × queries × depth and so many keys.
-    pub(super) fn of(queries: [usize; 4], keys: usize) -> Result<Self, AttentionError> {
-        let [batch, heads, of_head, depth] = queries;
-        let queries = match depth {
-            64 => 128,
-            128 => 64,
-            _ => return Err(AttentionError::BackwardDepth { depth }),
-        };
-        Ok(Self {
-            heads: batch.saturating_mul(heads),
-            queries,
-            of_queries: of_head.div_ceil(queries),
-            of_keys: keys.div_ceil(KEYS),
-        })
-    }
-
-    /// Returns the number of blocks of queries.
-    pub(super) fn count(&self) -> usize {
-        self.heads.saturating_mul(self.of_queries)
-    }
-
-    /// Returns the rows of all blocks, with those beyond the end of a head.
-    fn rows(&self) -> usize {
-        self.count().saturating_mul(self.queries)
-    }
-}
-
-/// The extents of a launch, derived from its tensors.
-struct Problem {
-    depth: usize,
-    batch: usize,
-    heads: usize,
-    /// Heads of keys.
-    key_heads: usize,
-    /// Heads of queries that share one head of keys; 0 if there are none.
-    group: usize,
-    queries: usize,
-    keys: usize,
-    scale: f32,
-    blocks: Blocks,
-}
-
-impl Problem {
-    fn of<T: AttentionElement>(
-        forward: &AttentionForward<'_, T>,
-        gradients: &AttentionGradients<'_, T>,
-        options: &AttentionBackwardOptions<'_>,
-    ) -> Result<Self, AttentionError> {
-        let (q, k) = (forward.q.shape(), forward.k.shape());
-        let [batch, heads, queries, depth] = q;
-        let keys = k[2];
-        let blocks = Blocks::of(q, keys)?;
-        fits("k", &k, &[batch, k[1], keys, depth])?;
-        fits("v", &forward.v.shape(), &k)?;
-        fits("o", &forward.o.shape(), &q)?;
-        fits("d_o", &forward.d_o.shape(), &q)?;
-        fits("lse", &forward.lse.shape(), &q[..3])?;
-        fits("dq", &gradients.dq.shape(), &q)?;
-        fits("dk", &gradients.dk.shape(), &k)?;
-        fits("dv", &gradients.dv.shape(), &k)?;
-        let key_heads = k[1];
-        let group = group(heads, key_heads)?;
-        let scale = checked_scale(options.scale, depth)?;
-        let most = blocks
-            .rows()
-            .max(batch.saturating_mul(key_heads).saturating_mul(blocks.of_keys))
-            .max(queries)
-            .max(keys);
-        if most >= MOST {
-            return Err(AttentionError::TooLarge { queries, keys, heads, sequences: batch });
-        }
-        Ok(Self { depth, batch, heads, key_heads, group, queries, keys, scale, blocks })
-    }
-}
 
 /// The memory of a view that threads access, and the distances in it.
 struct Layout {
@@ -149,10 +61,10 @@ fn rows_of_sums(
     }
 }
 
-/// Returns how many heads of keys begin with their first blocks: as many as run at the same time.
-/// Without a mask all blocks take equally long.
-fn heads_together(is_causal: bool, key_blocks: usize, multiprocessors: u32) -> u32 {
-    if is_causal { (multiprocessors / key_blocks as u32).max(1) } else { 1 }
+/// Returns the key of the instance that multiplies.
+fn key(problem: &Problem) -> gradients::Key {
+    let QueryBlocks { depth, queries, .. } = problem.blocks;
+    gradients::Key { depth: depth as u32, queries: queries as u32, causal: problem.is_causal() }
 }
 
 /// Queues the kernels, unless there is nothing to compute.
@@ -176,30 +88,38 @@ pub(super) fn queue<T: AttentionElement>(
         None => own.insert(AttentionWorkspace::new(on.device())?),
     };
     workspace.grow(&problem.blocks)?;
-    let Problem { depth, batch, heads, key_heads, group, queries, keys, scale, blocks } = problem;
-    let (rows, padded) = (blocks.rows(), blocks.of_queries * blocks.queries);
+    let Problem { depth, sequences, heads, key_heads, group, queries, keys, blocks, .. } = problem;
+    let (rows, padded) = (blocks.rows(), blocks.of_head * blocks.queries);
     // Extents are below 2^31, which the problem has checked, and strides of rows of `dk` and `dv`
     // below 2^32, which `rows_of_sums` has.
     let count = |value: usize| value as u32;
     let without_instance = || AttentionError::BackwardDepth { depth };
-    let key = |causal| gradients::Key { depth: count(depth), queries: count(blocks.queries), causal };
+    let none = on.device().zeros([0])?;
+    let [of_queries, of_keys] =
+        options.lengths.map_or([none.view(); 2], |lengths| [lengths.queries, lengths.keys]);
+    let has_queries = rows > 0 && problem.longest > 0;
 
-    if rows > 0 {
-        let lanes = count(depth) / VECTOR as u32;
-        let kernel: prepare::Launcher<'static, T> =
-            prepare::find(prepare::Key { lanes }).ok_or_else(without_instance)?;
-        let of_head = count(padded).div_ceil(PREPARED / lanes);
+    if has_queries {
+        let lanes = blocks.depth / VECTOR;
+        let key = prepare::Key { depth: count(blocks.depth), queries: count(blocks.queries) };
+        let general = general::prepare::table_of::<T>(count(depth), GlobalSlice::new(of_queries));
+        let kernel: prepare::Launcher<'_, T> =
+            if problem.is_general { general.find(key) } else { prepare::find(key) }
+                .ok_or_else(without_instance)?;
+        let of_longest = problem.longest.div_ceil(blocks.queries) * blocks.queries;
+        let of_head = count(of_longest).div_ceil(PREPARED / count(lanes));
         let [lse_batch, lse_head, lse_query] = forward.lse.strides();
         let lse_reach = reach(forward.lse.shape(), forward.lse.strides());
         kernel.launch(
             dependent(on),
-            Grid::x(count(blocks.heads) * of_head),
+            Grid::x(count(sequences * heads) * of_head),
             forward.o.with_strides([of_o.reach], [1])?,
             forward.d_o.with_strides([of_d_o.reach], [1])?,
             forward.lse.with_strides([lse_reach], [1])?,
             workspace.exponents.view_mut().with_strides([rows], [1])?,
             workspace.deltas.view_mut().with_strides([rows], [1])?,
             &mut workspace.sums,
+            &mut workspace.turns,
             count(queries),
             count(padded),
             of_head,
@@ -215,11 +135,11 @@ pub(super) fn queue<T: AttentionElement>(
             lse_query as u64,
         )?;
     }
-    let key_blocks = batch * key_heads * blocks.of_keys;
+    let key_blocks = sequences * key_heads * problem.key_blocks;
     if key_blocks > 0 {
         // A tensor map has at least one element. No block reads that of a tensor without queries.
         let (no_rows, no_numbers);
-        let (q, d_o, exponents, deltas) = if rows > 0 {
+        let (q, d_o, exponents, deltas) = if has_queries {
             let [exponents, deltas] = [&workspace.exponents, &workspace.deltas]
                 .map(|numbers| numbers.view().with_strides([blocks.heads, padded], [padded, 1]));
             (forward.q, forward.d_o, exponents?, deltas?)
@@ -228,8 +148,27 @@ pub(super) fn queue<T: AttentionElement>(
             no_numbers = on.device().zeros::<f32, 2>([1, blocks.queries])?;
             (no_rows.view(), no_rows.view(), no_numbers.view(), no_numbers.view())
         };
-        let kernel: gradients::Launcher<'static, T> =
-            gradients::find(key(options.causal)).ok_or_else(without_instance)?;
+        let [left, right] = problem.mask.bounds();
+        let cap = problem.scores.cap_scale();
+        let general = general::gradients::table_of::<T>(
+            count(depth),
+            cap > 0.0,
+            options.lengths.is_some(),
+            GlobalSlice::new(of_queries),
+            GlobalSlice::new(of_keys),
+            count(problem.longest),
+            count(problem.longest_keys),
+            count(blocks.of_head),
+            cap,
+            left,
+            right,
+        );
+        let key = key(&problem);
+        let kernel: gradients::Launcher<'_, T> =
+            if problem.is_general { general.find(key) } else { gradients::find(key) }
+                .ok_or_else(without_instance)?;
+        let turns = options.deterministic.then_some(&mut workspace.turns);
+        let together = problem.heads_together(turns.is_some(), on.device().multiprocessors());
         kernel.launch(
             dependent(on),
             Grid::x(count(key_blocks)),
@@ -240,39 +179,65 @@ pub(super) fn queue<T: AttentionElement>(
             exponents,
             deltas,
             &mut workspace.sums,
+            turns,
             dk.with_strides([of_dk.reach], [1])?,
             dv.with_strides([of_dv.reach], [1])?,
             count(queries),
             count(keys),
             count(key_heads),
             count(group),
-            count(blocks.of_keys),
+            count(problem.key_blocks),
             of_dk.batch,
             of_dk.head,
             of_dk.row as u32,
             of_dv.batch,
             of_dv.head,
             of_dv.row as u32,
-            heads_together(options.causal, blocks.of_keys, on.device().multiprocessors()),
-            scale,
-            scale * LOG2_E,
+            together,
+            problem.scores.scale,
+            problem.scores.exponent_scale(),
         )?;
     }
-    if rows > 0 {
-        let key = round::Key { depth: count(depth), queries: count(blocks.queries) };
-        let kernel: round::Launcher<'static, T> = round::find(key).ok_or_else(without_instance)?;
+    if has_queries {
+        let key = round::Key { depth: count(blocks.depth), queries: count(blocks.queries) };
+        let general = general::round::table_of::<T>(count(depth), GlobalSlice::new(of_queries));
+        let kernel: round::Launcher<'_, T> =
+            if problem.is_general { general.find(key) } else { round::find(key) }
+                .ok_or_else(without_instance)?;
+        let of_head = problem.longest.div_ceil(blocks.queries);
         kernel.launch(
             dependent(on),
-            Grid::x(count(blocks.heads * blocks.of_queries)),
+            Grid::x(count(sequences * heads * of_head)),
             &workspace.sums,
             dq.with_strides([of_dq.reach], [1])?,
             count(queries),
-            count(blocks.of_queries),
+            count(padded),
+            count(of_head),
             count(heads),
             of_dq.batch,
             of_dq.head,
             of_dq.row,
-            scale,
+            problem.scores.scale,
+        )?;
+    }
+    if let Some(Sinks { sinks, gradient }) = options.sinks
+        && heads > 0
+    {
+        let key = of_sinks::Key { queries: count(blocks.queries) };
+        let general = general::sinks::table(GlobalSlice::new(of_queries));
+        let kernel = if problem.is_general { general.find(key) } else { of_sinks::find(key) };
+        let sequences = if has_queries { sequences } else { 0 };
+        kernel.ok_or_else(without_instance)?.launch(
+            dependent(on),
+            Grid::x(count(heads)),
+            &workspace.exponents,
+            &workspace.deltas,
+            sinks,
+            gradient,
+            count(queries),
+            count(padded),
+            count(heads),
+            count(sequences),
         )?;
     }
     Ok(())

@@ -1,14 +1,17 @@
 //! Gradients of attention.
 
+pub mod general;
 pub mod kernel;
 mod launch;
+mod problem;
 pub mod rows;
+pub mod steps;
 mod workspace;
 
 use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
-use super::{AttentionElement, AttentionError};
+use super::{AttentionElement, AttentionError, Lengths};
 
 pub use self::workspace::AttentionWorkspace;
 
@@ -42,14 +45,41 @@ pub struct AttentionGradients<'a, T> {
     pub dv: TensorViewMut<'a, T, 4>,
 }
 
-/// Options of [`attention_backward`]. The first two must be those of the forward pass.
+/// The sinks of [`AttentionOptions::sinks`](super::AttentionOptions::sinks), and the destination of
+/// their gradient: one number for each head of queries.
+#[derive(Debug)]
+pub struct Sinks<'a> {
+    /// The sinks.
+    pub sinks: TensorView<'a, f32, 1>,
+    /// Their gradient.
+    pub gradient: TensorViewMut<'a, f32, 1>,
+}
+
+/// Options of [`attention_backward`]. Those that [`AttentionOptions`](super::AttentionOptions) has as
+/// well must be those of the forward pass.
 #[derive(Debug, Default)]
 pub struct AttentionBackwardOptions<'a> {
     /// Whether a query sees only the keys up to its own position
     /// ([`AttentionOptions::causal`](super::AttentionOptions::causal)).
     pub causal: bool,
+    /// The number of keys before its own position that a query sees. `None` stands for all of them.
+    pub window: Option<usize>,
+    /// The number of keys after its own position that a query sees, unless `causal` hides them all.
+    /// `None` stands for all of them.
+    pub window_after: Option<usize>,
     /// The factor of the scores, which must be positive. `None` stands for 1 / √depth.
     pub scale: Option<f32>,
+    /// The limit of scores: a score `x`, after the scale, becomes `cap * tanh(x / cap)`.
+    pub soft_cap: Option<f32>,
+    /// The sinks, whose gradient is computed as well. Gradients of queries, keys and values depend on
+    /// sinks through `lse` alone.
+    pub sinks: Option<Sinks<'a>>,
+    /// The lengths of sequences that are packed one after the other.
+    pub lengths: Option<Lengths<'a>>,
+    /// Whether the gradients of queries have the same bits in every run: blocks of keys then add to
+    /// them in a fixed order, and wait for each other. If the starts of `lengths` do not ascend, they
+    /// may wait forever.
+    pub deterministic: bool,
     /// Memory for sums. It grows if it is too small. Without it, the call allocates its own, and
     /// waits when that is freed.
     pub workspace: Option<&'a mut AttentionWorkspace>,
@@ -57,19 +87,20 @@ pub struct AttentionBackwardOptions<'a> {
 
 /// Queues the gradients of queries, keys and values of [`attention`](super::attention()).
 ///
-/// Heads have 64 or 128 elements. Heads of queries that share a head of keys add up in its
-/// gradient. Views need not be contiguous, but rows, the elements of a head and query or key, must
+/// Heads have at most 128 elements, a multiple of 8. Heads of queries that share a head of keys add
+/// up in its gradient. Views need not be contiguous, but rows, the elements of a head and query or key, must
 /// be. Rows of `o`, `d_o` and `dq` begin at multiples of 16 bytes.
 ///
 /// Products accumulate in `f32`. Weights and gradients of scores are rounded to `T`, and each
 /// gradient is rounded once more. Those of keys and values have the same bits in every run. The
 /// blocks of keys add to a query's gradient in `f32` in the order in which they finish, so its last
-/// bits may differ between runs. Weights have a relative error of about 2^-24 times the greatest
+/// bits may differ between runs, unless the order is
+/// [fixed](AttentionBackwardOptions::deterministic). Weights have a relative error of about 2^-24 times the greatest
 /// score of their query, after the scale: the logarithm of the sum has that rounding.
 ///
 /// # Errors
 ///
-/// `TMA0550` to `TMA0552` for tensors and options that do not match, `TMA0569` for rows that are not
+/// `TMA0550` to `TMA0553` for tensors and options that do not match, `TMA0569` for rows that are not
 /// contiguous or not aligned, and `TMA0570` for a workspace in the caller's memory that is too
 /// small. Also the errors of [`launch`](tma_runtime::launch::launch), for example for views whose
 /// strides no tensor map can have; some of the gradients may then have been written.

@@ -2,7 +2,7 @@
 
 use tma_runtime::prelude::*;
 
-use super::launch::Blocks;
+use super::problem::QueryBlocks;
 use crate::attention::AttentionError;
 use crate::workspace::GivenMemory;
 
@@ -12,8 +12,9 @@ const SUMS: usize = 64 * 128;
 /// The rows of a block, of which there are 64 or 128.
 const ROWS: usize = 128;
 
-/// The bytes of a block's sums, exponents and deltas, each of them a multiple of 128.
-const BYTES_OF_BLOCK: usize = 4 * (SUMS + 2 * ROWS);
+/// The bytes of a block's sums, exponents and deltas, each of them a multiple of 128, and of its
+/// count, which comes last.
+const BYTES_OF_BLOCK: usize = 4 * (SUMS + 2 * ROWS + 1);
 
 /// Memory in which [`attention_backward`](super::attention_backward) prepares and adds up: about 4 ·
 /// depth bytes for each query of each head. Only one call may use it at a time: give each stream its
@@ -26,6 +27,8 @@ pub struct AttentionWorkspace {
     pub(super) deltas: DeviceTensor<f32, 1>,
     /// Sums of the gradients of queries.
     pub(super) sums: DeviceTensor<f32, 1>,
+    /// The number of blocks of keys that have added to each block of sums.
+    pub(super) turns: DeviceTensor<u32, 1>,
     /// The bytes of the caller's memory, which cannot grow.
     given: Option<usize>,
 }
@@ -49,13 +52,32 @@ impl AttentionWorkspace {
     ///
     /// [`AttentionError::BackwardDepth`], and the errors of [`new`](Self::new).
     pub fn for_queries(device: &Device, queries: [usize; 4]) -> Result<Self, AttentionError> {
-        Self::with_blocks(device, Blocks::of(queries, 0)?.count())
+        Self::with_blocks(device, QueryBlocks::of(queries, None)?.count())
+    }
+
+    /// Makes a workspace like [`for_queries`](Self::for_queries), for queries of so many packed
+    /// sequences ([`Lengths`](crate::attention::Lengths)).
+    ///
+    /// # Errors
+    ///
+    /// [`AttentionError::BackwardDepth`], and the errors of [`new`](Self::new).
+    pub fn for_packed(
+        device: &Device,
+        queries: [usize; 4],
+        sequences: usize,
+    ) -> Result<Self, AttentionError> {
+        Self::with_blocks(device, QueryBlocks::of(queries, Some(sequences))?.count())
     }
 
     fn with_blocks(device: &Device, blocks: usize) -> Result<Self, AttentionError> {
         let rows = blocks.saturating_mul(ROWS);
-        let [exponents, deltas] = [device.zeros([rows])?, device.zeros([rows])?];
-        Ok(Self { exponents, deltas, sums: device.zeros([blocks.saturating_mul(SUMS)])?, given: None })
+        Ok(Self {
+            exponents: device.zeros([rows])?,
+            deltas: device.zeros([rows])?,
+            sums: device.zeros([blocks.saturating_mul(SUMS)])?,
+            turns: device.zeros([blocks])?,
+            given: None,
+        })
     }
 
     /// Returns how many bytes a call with queries of this shape needs, batch × heads × queries ×
@@ -65,7 +87,16 @@ impl AttentionWorkspace {
     ///
     /// [`AttentionError::BackwardDepth`].
     pub fn bytes(queries: [usize; 4]) -> Result<usize, AttentionError> {
-        Ok(Blocks::of(queries, 0)?.count().saturating_mul(BYTES_OF_BLOCK))
+        Ok(QueryBlocks::of(queries, None)?.count().saturating_mul(BYTES_OF_BLOCK))
+    }
+
+    /// Returns how many bytes a call with queries of so many packed sequences needs.
+    ///
+    /// # Errors
+    ///
+    /// [`AttentionError::BackwardDepth`].
+    pub fn bytes_of_packed(queries: [usize; 4], sequences: usize) -> Result<usize, AttentionError> {
+        Ok(QueryBlocks::of(queries, Some(sequences))?.count().saturating_mul(BYTES_OF_BLOCK))
     }
 
     /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated: the greatest
@@ -89,6 +120,7 @@ impl AttentionWorkspace {
                 exponents: memory.take(blocks * ROWS)?,
                 deltas: memory.take(blocks * ROWS)?,
                 sums: memory.take(blocks * SUMS)?,
+                turns: memory.take(blocks)?,
                 given: Some(bytes),
             })
         }
@@ -96,7 +128,7 @@ impl AttentionWorkspace {
 
     /// Grows until the memory suffices. What it had before is freed once every launch that uses it
     /// has run.
-    pub(super) fn grow(&mut self, blocks: &Blocks) -> Result<(), AttentionError> {
+    pub(super) fn grow(&mut self, blocks: &QueryBlocks) -> Result<(), AttentionError> {
         let wanted = blocks.count();
         match self.given {
             _ if self.sums.len() / SUMS >= wanted => {}
