@@ -58,7 +58,7 @@ pub(super) const DEPTHS: [usize; 3] = [64, 128, 256];
 
 /// The number of which a depth is a multiple: rows begin at multiples of 16 bytes. Source: CUDA
 /// driver API, `cuTensorMapEncodeTiled`, `globalStrides`.
-const DEPTH_MULTIPLE: usize = 8;
+pub(super) const DEPTH_MULTIPLE: usize = 8;
 
 impl Problem {
     /// Returns the problem for tensors of these shapes: `q`, `k`, `v` and `o`.

@@ -88,15 +88,16 @@ pub struct AttentionBackwardOptions<'a> {
 /// Queues the gradients of queries, keys and values of [`attention`](super::attention()).
 ///
 /// Heads have at most 128 elements, a multiple of 8. Heads of queries that share a head of keys add
-/// up in its gradient. Views need not be contiguous, but rows, the elements of a head and query or key, must
-/// be. Rows of `o`, `d_o` and `dq` begin at multiples of 16 bytes.
+/// up in its gradient. Views need not be contiguous, but rows, the elements of a head and query or
+/// key, must be. Rows of `o`, `d_o` and `dq` begin at multiples of 16 bytes.
 ///
 /// Products accumulate in `f32`. Weights and gradients of scores are rounded to `T`, and each
 /// gradient is rounded once more. Those of keys and values have the same bits in every run. The
 /// blocks of keys add to a query's gradient in `f32` in the order in which they finish, so its last
 /// bits may differ between runs, unless the order is
-/// [fixed](AttentionBackwardOptions::deterministic). Weights have a relative error of about 2^-24 times the greatest
-/// score of their query, after the scale: the logarithm of the sum has that rounding.
+/// [fixed](AttentionBackwardOptions::deterministic). Weights have a relative error of about 2^-24
+/// times the greatest score of their query, after the scale: the logarithm of the sum has that
+/// rounding.
 ///
 /// # Errors
 ///

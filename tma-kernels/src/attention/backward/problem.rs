@@ -2,11 +2,11 @@
 
 use super::{AttentionBackwardOptions, AttentionForward, AttentionGradients, Sinks};
 use crate::attention::mask::{Mask, Scores};
-use crate::attention::shape::{MOST, fits, group};
+use crate::attention::shape::{DEPTH_MULTIPLE, MOST, fits, group};
 use crate::attention::{AttentionElement, AttentionError};
 
 /// Keys per block, as in the kernel.
-pub(super) const KEYS: usize = 128;
+const KEYS: usize = 128;
 
 /// Queries of all sequences, and how they are divided among blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,13 +28,10 @@ impl QueryBlocks {
     pub(super) fn of(shape: [usize; 4], packed: Option<usize>) -> Result<Self, AttentionError> {
         let [batch, heads, queries, depth] = shape;
         let (of_kernel, of_block) = match depth {
-            8..=64 => (64, 128),
-            65..=128 => (128, 64),
+            8..=64 if depth.is_multiple_of(DEPTH_MULTIPLE) => (64, 128),
+            65..=128 if depth.is_multiple_of(DEPTH_MULTIPLE) => (128, 64),
             _ => return Err(AttentionError::BackwardDepth { depth }),
         };
-        if !depth.is_multiple_of(8) {
-            return Err(AttentionError::BackwardDepth { depth });
-        }
         let of_head = match packed {
             None => queries.div_ceil(of_block),
             Some(sequences) => (queries / of_block).saturating_add(sequences),
