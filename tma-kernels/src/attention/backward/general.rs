@@ -9,9 +9,9 @@ use tma_runtime::tma_module;
 pub mod kernel {
     use crate::attention::softmax::online::first_row;
 
-    /// Returns the sequence. With `starts_q`, sequences follow each other along the tensors, from
-    /// `starts_q` and `starts_k` on, and have at most `longest` queries and `longest_keys` keys: for no
-    /// more were the counters cleared, and are there blocks. A row of exponents then has `of_row`
+    /// Returns the sequence, of at most `longest` queries and `longest_keys` keys: the counters of no
+    /// more queries were cleared, and no more keys have blocks. With `starts_q`, sequences follow each
+    /// other along the tensors, from `starts_q` and `starts_k` on, and a row of exponents has `of_row`
     /// blocks of queries.
     #[tma_device]
     fn sequence<const QUERIES: u32>(
@@ -26,29 +26,21 @@ pub mod kernel {
         longest_keys: u32,
         of_row: u32,
     ) -> Sequence {
-        let index = head / heads;
-        let mut here = Sequence {
-            batch: index,
-            first_query: 0,
-            queries,
-            first_key: 0,
-            keys,
-            row: head * group,
-            before: 0,
-            of_row: queries.div_ceil(QUERIES),
-        };
+        let mut here = of_batch::<QUERIES>(head, heads, group, queries, keys);
         if starts_q.len() > 0 {
+            let index = head / heads;
             here.batch = 0;
             here.first_query = starts_q.get(index);
-            let end = max(starts_q.get(index + 1), here.first_query);
-            here.queries = min(end - here.first_query, longest);
+            here.queries = max(starts_q.get(index + 1), here.first_query) - here.first_query;
             here.first_key = starts_k.get(index);
-            let end = max(starts_k.get(index + 1), here.first_key);
-            here.keys = min(end - here.first_key, longest_keys);
+            here.keys = max(starts_k.get(index + 1), here.first_key) - here.first_key;
             here.row = head % heads * group;
             here.before = here.first_query / QUERIES + index;
             here.of_row = of_row;
         }
+        // Not within the condition: ptxas would then move 30 registers to local memory.
+        here.queries = min(here.queries, longest);
+        here.keys = min(here.keys, longest_keys);
         here
     }
 
@@ -197,20 +189,14 @@ pub mod rows {
         padded: u32,
         starts: Global<u32>,
     ) -> OfHead {
-        let (sequence, head) = (index / heads, index % heads);
-        let mut here = OfHead {
-            batch: sequence,
-            head,
-            first_query: 0,
-            queries,
-            first_row: index as u64 * padded as u64,
-        };
+        let mut here = of_batch(index, heads, queries, padded);
         if starts.len() > 0 {
+            let sequence = index / heads;
             here.batch = 0;
             here.first_query = starts.get(sequence);
             here.queries = max(starts.get(sequence + 1), here.first_query) - here.first_query;
             let block = here.first_query / QUERIES + sequence;
-            here.first_row = head as u64 * padded as u64 + (block * QUERIES) as u64;
+            here.first_row = here.head as u64 * padded as u64 + (block * QUERIES) as u64;
         }
         here
     }

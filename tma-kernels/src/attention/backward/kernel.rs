@@ -38,10 +38,9 @@ pub mod backward {
         pub of_row: u32,
     }
 
-    /// Returns the sequence with this index, whose keys have `heads` heads, for `head` of all
-    /// sequences.
-    #[tma_device(open)]
-    fn sequence<const QUERIES: u32>(head: u32, heads: u32, group: u32, queries: u32, keys: u32) -> Sequence {
+    /// Returns the sequence of the batch that has the head of keys `head`, counted through the batch.
+    #[tma_device]
+    fn of_batch<const QUERIES: u32>(head: u32, heads: u32, group: u32, queries: u32, keys: u32) -> Sequence {
         Sequence {
             batch: head / heads,
             first_query: 0,
@@ -52,6 +51,12 @@ pub mod backward {
             before: 0,
             of_row: queries.div_ceil(QUERIES),
         }
+    }
+
+    /// Returns the sequence that has the head of keys `head`, counted through all sequences.
+    #[tma_device(open)]
+    fn sequence<const QUERIES: u32>(head: u32, heads: u32, group: u32, queries: u32, keys: u32) -> Sequence {
+        of_batch::<QUERIES>(head, heads, group, queries, keys)
     }
 
     /// Returns whether rows after the end of a sequence may be those of another one.

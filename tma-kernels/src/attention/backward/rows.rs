@@ -42,10 +42,10 @@ pub mod queries {
         pub first_row: u64,
     }
 
-    /// Returns the rows of a head, counted through all sequences. Each head has `padded` rows of
+    /// Returns the rows of a head, counted through the batch. Each head has `padded` rows of
     /// exponents.
-    #[tma_device(open)]
-    fn of_head<const QUERIES: u32>(index: u32, heads: u32, queries: u32, padded: u32) -> OfHead {
+    #[tma_device]
+    fn of_batch(index: u32, heads: u32, queries: u32, padded: u32) -> OfHead {
         OfHead {
             batch: index / heads,
             head: index % heads,
@@ -53,6 +53,12 @@ pub mod queries {
             queries,
             first_row: index as u64 * padded as u64,
         }
+    }
+
+    /// Returns the rows of a head, counted through all sequences.
+    #[tma_device(open)]
+    fn of_head<const QUERIES: u32>(index: u32, heads: u32, queries: u32, padded: u32) -> OfHead {
+        of_batch(index, heads, queries, padded)
     }
 
     /// Returns the number of columns of the tensors.
