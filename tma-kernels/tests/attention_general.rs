@@ -2,71 +2,15 @@
 //! f64.
 #![cfg(feature = "llvm")]
 
+#[path = "plain/case.rs"]
+mod case;
 mod plain;
 
-use std::ops::Range;
-
+use case::{Case, plain_case};
 use plain::{Element, Row, Softmax, numbers, values};
 use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
-
-/// A problem: sequences of queries and keys, packed if they differ in length, and options.
-#[derive(Clone, Debug)]
-struct Case {
-    /// The numbers of queries and keys of each sequence.
-    sequences: Vec<[usize; 2]>,
-    is_packed: bool,
-    heads: usize,
-    /// Heads of keys and values.
-    groups: usize,
-    depth: usize,
-    causal: bool,
-    window: Option<usize>,
-    window_after: Option<usize>,
-    soft_cap: Option<f32>,
-    sinks: Option<Vec<f32>>,
-}
-
-/// One sequence without options.
-fn plain_case() -> Case {
-    Case {
-        sequences: vec![[150, 200]],
-        is_packed: false,
-        heads: 2,
-        groups: 1,
-        depth: 64,
-        causal: false,
-        window: None,
-        window_after: None,
-        soft_cap: None,
-        sinks: None,
-    }
-}
-
-impl Case {
-    /// Returns the keys that a query sees.
-    fn seen(&self, query: usize, [queries, keys]: [usize; 2]) -> Range<usize> {
-        let after = |right: Option<usize>| {
-            let end =
-                right.map_or(keys, |right| (query + keys + right.min(queries) + 1).saturating_sub(queries));
-            end.min(keys)
-        };
-        let end = after(if self.causal { Some(0) } else { self.window_after });
-        let first = self.window.map_or(0, |left| (query + keys).saturating_sub(queries + left.min(keys)));
-        first.min(end)..end
-    }
-
-    /// Returns the starts of the sequences' queries (0) or keys (1) along the packed tensors, and the
-    /// end of the last one.
-    fn starts(&self, of: usize) -> Vec<usize> {
-        let ends = self.sequences.iter().scan(0, |sum, lengths| {
-            *sum += lengths[of];
-            Some(*sum)
-        });
-        std::iter::once(0).chain(ends).collect()
-    }
-}
 
 /// Checks a case under some seeds of the simulator.
 #[track_caller]
@@ -78,26 +22,24 @@ fn checks<T: AttentionElement + Element>(case: &Case, seeds: u64) {
 /// Runs a case, and compares all rows with plain Rust. Without packing, sequences are a batch of
 /// equal lengths.
 fn run<T: AttentionElement + Element>(device: &Device, case: &Case) -> Result<(), AttentionError> {
-    let &Case { is_packed, heads, groups, depth, causal, window, window_after, soft_cap, .. } = case;
-    let (of_queries, of_keys) = (case.starts(0), case.starts(1));
-    let batch = if is_packed { 1 } else { case.sequences.len() };
-    let [queries, keys] = [&of_queries, &of_keys].map(|starts| starts[starts.len() - 1] / batch);
+    let &Case { heads, groups, depth, causal, window, window_after, soft_cap, .. } = case;
+    let [of_queries, of_keys] = [0, 1].map(|of| case.shape(of));
+    let [batch, _, queries, _] = of_queries;
     // The scores vary widely, so that maxima rise in later blocks too.
-    let q = numbers::<T>(1, batch * heads * queries * depth, 4.0);
-    let k = numbers::<T>(2, batch * groups * keys * depth, 2.0);
-    let v = numbers::<T>(3, batch * groups * keys * depth, 1.0);
-    let on_q = device.tensor(&q, [batch, heads, queries, depth])?;
-    let on_k = device.tensor(&k, [batch, groups, keys, depth])?;
-    let on_v = device.tensor(&v, [batch, groups, keys, depth])?;
-    let mut o = device.filled_bytes::<T, 4>(on_q.shape(), 0xff)?;
+    let q = numbers::<T>(1, of_queries.iter().product(), 4.0);
+    let k = numbers::<T>(2, of_keys.iter().product(), 2.0);
+    let v = numbers::<T>(3, of_keys.iter().product(), 1.0);
+    let on_q = device.tensor(&q, of_queries)?;
+    let (on_k, on_v) = (device.tensor(&k, of_keys)?, device.tensor(&v, of_keys)?);
+    let mut o = device.filled_bytes::<T, 4>(of_queries, 0xff)?;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
-    let [starts_q, starts_k] = [&of_queries, &of_keys].map(|starts| {
-        let starts: Vec<u32> = starts.iter().map(|&start| start as u32).collect();
-        device.tensor(&starts, [starts.len()])
+    let (starts_q, starts_k) = (case.starts_on(device, 0)?, case.starts_on(device, 1)?);
+    let lengths = case.is_packed.then_some(Lengths {
+        queries: starts_q.view(),
+        keys: starts_k.view(),
+        longest: case.longest(0),
+        longest_keys: case.longest(1),
     });
-    let (starts_q, starts_k) = (starts_q?, starts_k?);
-    let longest = case.sequences.iter().map(|lengths| lengths[0]).max().unwrap_or(0);
-    let lengths = Lengths { queries: starts_q.view(), keys: starts_k.view(), longest, longest_keys: keys };
     let sinks = match &case.sinks {
         Some(sinks) => Some(device.tensor(sinks, [heads])?),
         None => None,
@@ -109,7 +51,7 @@ fn run<T: AttentionElement + Element>(device: &Device, case: &Case) -> Result<()
         window_after,
         soft_cap,
         sinks: sinks.as_ref().map(DeviceTensor::view),
-        lengths: is_packed.then_some(lengths),
+        lengths,
         blocks: Some(2),
         lse: Some(lse.view_mut()),
         ..Default::default()
@@ -120,16 +62,10 @@ fn run<T: AttentionElement + Element>(device: &Device, case: &Case) -> Result<()
     let [q, k, v] = [q, k, v].map(|all| values(&all));
     let scale = 1.0 / (depth as f64).sqrt();
     for (sequence, &lengths) in case.sequences.iter().enumerate() {
-        // The row of the first query and key of the sequence's head 0, and rows per head.
-        let [first_query, first_key] = if is_packed {
-            [of_queries[sequence], of_keys[sequence]]
-        } else {
-            [sequence * heads * queries, sequence * groups * keys]
-        };
         for (head, query) in (0..heads).flat_map(|head| (0..lengths[0]).map(move |query| (head, query))) {
-            let row = first_query + head * queries + query;
+            let row = case.row(0, sequence, head, query);
             let seen = case.seen(query, lengths);
-            let of_keys = (first_key + head / (heads / groups) * keys + seen.start) * depth;
+            let of_keys = case.row(1, sequence, head / (heads / groups), seen.start) * depth;
             let found = &o[row * depth..][..depth];
             let sink = case.sinks.as_ref().map(|sinks| f64::from(sinks[head]));
             if let (true, Some(sink)) = (seen.is_empty(), sink) {

@@ -2,11 +2,12 @@
 //! fixed order, on the simulator, compared with plain Rust in f64.
 #![cfg(feature = "llvm")]
 
+#[path = "plain/case.rs"]
+mod case;
 #[path = "plain/elements.rs"]
 mod elements;
 
-use std::ops::Range;
-
+use case::{Case, plain_case};
 use elements::{Element, numbers, values};
 use tma_kernels::attention::{
     AttentionBackwardOptions, AttentionForward, AttentionGradients, AttentionWorkspace, Sinks,
@@ -15,80 +16,6 @@ use tma_kernels::attention::{
 use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
-
-/// A problem: sequences of queries and keys, packed if they differ in length, and options.
-#[derive(Clone, Debug)]
-struct Case {
-    /// The numbers of queries and keys of each sequence.
-    sequences: Vec<[usize; 2]>,
-    is_packed: bool,
-    heads: usize,
-    /// Heads of keys and values.
-    groups: usize,
-    depth: usize,
-    causal: bool,
-    window: Option<usize>,
-    window_after: Option<usize>,
-    soft_cap: Option<f32>,
-    sinks: Option<Vec<f32>>,
-    deterministic: bool,
-}
-
-/// One sequence without options.
-fn plain_case() -> Case {
-    Case {
-        sequences: vec![[150, 200]],
-        is_packed: false,
-        heads: 2,
-        groups: 1,
-        depth: 64,
-        causal: false,
-        window: None,
-        window_after: None,
-        soft_cap: None,
-        sinks: None,
-        deterministic: false,
-    }
-}
-
-impl Case {
-    /// Returns the keys that a query sees.
-    fn seen(&self, query: usize, [queries, keys]: [usize; 2]) -> Range<usize> {
-        let right = if self.causal { Some(0) } else { self.window_after };
-        let end = right.map_or(keys, |right| (query + keys + right.min(queries) + 1).saturating_sub(queries));
-        let first = self.window.map_or(0, |left| (query + keys).saturating_sub(queries + left.min(keys)));
-        first.min(end.min(keys))..end.min(keys)
-    }
-
-    /// Returns the starts of the sequences' queries (0) or keys (1) along the packed tensors, and the
-    /// end of the last one.
-    fn starts(&self, of: usize) -> Vec<usize> {
-        let ends = self.sequences.iter().scan(0, |sum, lengths| {
-            *sum += lengths[of];
-            Some(*sum)
-        });
-        std::iter::once(0).chain(ends).collect()
-    }
-
-    fn batch(&self) -> usize {
-        if self.is_packed { 1 } else { self.sequences.len() }
-    }
-
-    /// Returns the shape of tensors of queries (0) or keys (1).
-    fn shape(&self, of: usize) -> [usize; 4] {
-        let rows = self.starts(of)[self.sequences.len()] / self.batch();
-        [self.batch(), [self.heads, self.groups][of], rows, self.depth]
-    }
-
-    /// Returns the row of a query or key of a head, counted through the tensor.
-    fn row(&self, of: usize, sequence: usize, head: usize, index: usize) -> usize {
-        let [_, heads, rows, _] = self.shape(of);
-        match self.is_packed {
-            true => head * rows + self.starts(of)[sequence] + index,
-            false => (sequence * heads + head) * rows + index,
-        }
-    }
-}
 
 /// Gradients of queries, keys, values and sinks, in f64, or the sums of the magnitudes of what they
 /// consist of.
@@ -115,6 +42,10 @@ struct Softmax {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn magnitudes(all: &[f64]) -> Vec<f64> {
+    all.iter().map(|x| x.abs()).collect()
 }
 
 impl Plain<'_> {
@@ -177,12 +108,11 @@ impl Plain<'_> {
                 keys.iter().map(|&key| dot(self.row(2, key), self.row(3, query))).collect();
             let delta = dot(&softmax.weights, &products);
             all[3][head] -= softmax.of_sink * delta;
-            sizes[3][head] += softmax.of_sink * dot(&softmax.weights, &products.map_abs());
+            sizes[3][head] += softmax.of_sink * dot(&softmax.weights, &magnitudes(&products));
             for (i, &key) in keys.iter().enumerate() {
                 let weight = softmax.weights[i];
                 let factor = weight * softmax.slopes[i] * self.scale;
                 let of_score = factor * (products[i] - delta);
-                // A rounding of the weight is one of the slope as well.
                 let size = weight * self.scale * (products[i].abs() + delta.abs());
                 for column in 0..depth {
                     let [q, k, d_o] =
@@ -199,17 +129,6 @@ impl Plain<'_> {
             }
         });
         [Gradients(all), Gradients(sizes)]
-    }
-}
-
-/// The magnitudes of numbers.
-trait Magnitudes {
-    fn map_abs(&self) -> Vec<f64>;
-}
-
-impl Magnitudes for Vec<f64> {
-    fn map_abs(&self) -> Vec<f64> {
-        self.iter().map(|x| x.abs()).collect()
     }
 }
 
@@ -232,25 +151,22 @@ fn plain<'a, T: Element>(case: &'a Case, inputs: &[Vec<T>; 4]) -> Plain<'a> {
 fn computed<T: AttentionElement + Element>(
     device: &Device,
     case: &Case,
+    deterministic: bool,
     [q, k, v, d_o]: &[Vec<T>; 4],
 ) -> Result<([Vec<T>; 3], Vec<f32>), AttentionError> {
-    let &Case { causal, window, window_after, soft_cap, deterministic, .. } = case;
+    let &Case { causal, window, window_after, soft_cap, .. } = case;
     let (of_queries, of_keys) = (case.shape(0), case.shape(1));
     let (q, d_o) = (device.tensor(q, of_queries)?, device.tensor(d_o, of_queries)?);
     let (k, v) = (device.tensor(k, of_keys)?, device.tensor(v, of_keys)?);
     let mut o = device.filled_bytes::<T, 4>(of_queries, 0xff)?;
     let [batch, heads, queries, _] = of_queries;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
-    let starts = |of: usize| -> Vec<u32> { case.starts(of).into_iter().map(|start| start as u32).collect() };
-    let [starts_q, starts_k] = [0, 1].map(|of| device.tensor(&starts(of), [case.sequences.len() + 1]));
-    let (starts_q, starts_k) = (starts_q?, starts_k?);
-    let [longest, longest_keys] =
-        [0, 1].map(|of| case.sequences.iter().map(|lengths| lengths[of]).max().unwrap_or(0));
+    let (starts_q, starts_k) = (case.starts_on(device, 0)?, case.starts_on(device, 1)?);
     let lengths = case.is_packed.then_some(Lengths {
         queries: starts_q.view(),
         keys: starts_k.view(),
-        longest,
-        longest_keys,
+        longest: case.longest(0),
+        longest_keys: case.longest(1),
     });
     let sinks = match &case.sinks {
         Some(sinks) => Some(device.tensor(sinks, [heads])?),
@@ -309,7 +225,7 @@ fn computed<T: AttentionElement + Element>(
 /// from the rounded weight: a relative error of that is `1 / cap` times as large in the hyperbolic
 /// tangent, and twice that in the derivative.
 #[track_caller]
-fn checks<T: AttentionElement + Element>(case: &Case, seeds: u64) {
+fn compare<T: AttentionElement + Element>(case: &Case, deterministic: bool, seeds: u64) {
     let inputs = inputs::<T>(case);
     let [wanted, sizes] = plain(case, &inputs).gradients();
     let of_cap = case.soft_cap.map_or(0.0, |cap| 2.0 * T::ROUNDING / f64::from(cap));
@@ -326,7 +242,7 @@ fn checks<T: AttentionElement + Element>(case: &Case, seeds: u64) {
         }
     };
     let run = |device: &Device| {
-        computed::<T>(device, case, &inputs).map(|(found, of_sinks)| {
+        computed::<T>(device, case, deterministic, &inputs).map(|(found, of_sinks)| {
             for (of, name) in ["dq", "dk", "dv"].iter().enumerate() {
                 check(name, &values(&found[of]), of);
             }
@@ -340,6 +256,17 @@ fn checks<T: AttentionElement + Element>(case: &Case, seeds: u64) {
         })
     };
     under_seeds(seeds, run).unwrap_or_else(|failure| panic!("{case:?}: {failure}"));
+}
+
+#[track_caller]
+fn checks<T: AttentionElement + Element>(case: &Case, seeds: u64) {
+    compare::<T>(case, false, seeds);
+}
+
+/// Checks a case whose sums have a fixed order.
+#[track_caller]
+fn checks_in_order<T: AttentionElement + Element>(case: &Case, seeds: u64) {
+    compare::<T>(case, true, seeds);
 }
 
 /// The formulas in f64 are the derivatives of the function in f64.
@@ -390,7 +317,7 @@ fn every_instance<T: AttentionElement + Element>() {
         checks::<T>(&case, 1);
         let packed = Case { is_packed: true, sequences: vec![[70, 90], [0, 5], [130, 160]], ..case };
         checks::<T>(&packed, 1);
-        checks::<T>(&Case { deterministic: true, ..packed }, 1);
+        checks_in_order::<T>(&packed, 1);
     }
 }
 
@@ -410,11 +337,11 @@ fn windows_of_all_sizes() {
     let sides = [None, Some(0), Some(63), Some(200)];
     for (window, window_after) in sides.iter().flat_map(|&left| sides.map(|right| (left, right))) {
         let case = Case { heads: 1, sequences: vec![[140, 300]], window, window_after, ..plain_case() };
-        checks::<bf16>(&Case { deterministic: window_after.is_some(), ..case }, 1);
+        compare::<bf16>(&case, window_after.is_some(), 1);
     }
     let more_queries = Case { heads: 1, sequences: vec![[300, 140]], depth: 128, ..plain_case() };
     checks::<bf16>(&Case { window: Some(30), window_after: Some(5), ..more_queries.clone() }, 1);
-    checks::<bf16>(&Case { window: Some(30), causal: true, deterministic: true, ..more_queries }, 1);
+    checks_in_order::<bf16>(&Case { window: Some(30), causal: true, ..more_queries }, 1);
 }
 
 #[test]
@@ -432,7 +359,7 @@ fn packed_sequences_of_all_lengths() {
     let case = Case { sequences, is_packed: true, heads: 2, groups: 2, ..plain_case() };
     checks::<bf16>(&case, 2);
     checks::<bf16>(&Case { causal: true, depth: 128, ..case.clone() }, 2);
-    checks::<bf16>(&Case { causal: true, depth: 128, deterministic: true, ..case }, 4);
+    checks_in_order::<bf16>(&Case { causal: true, depth: 128, ..case }, 4);
 }
 
 /// Rows that follow a sequence along the tensors have no effect on its gradients, even if they are
@@ -443,11 +370,11 @@ fn sequences_do_not_mix() -> Result<(), AttentionError> {
         let case =
             Case { sequences: vec![[70, 90], [50, 60]], is_packed: true, depth, heads: 1, ..plain_case() };
         let mut inputs = inputs::<bf16>(&case);
-        let (wanted, _) = computed(&Device::simulator(), &case, &inputs)?;
+        let (wanted, _) = computed(&Device::simulator(), &case, false, &inputs)?;
         for (of, rows) in [(0, 70), (1, 90), (2, 90), (3, 70)] {
             inputs[of][rows * depth..].fill(bf16::from_f32(f32::NAN));
         }
-        let (found, _) = computed(&Device::simulator(), &case, &inputs)?;
+        let (found, _) = computed(&Device::simulator(), &case, false, &inputs)?;
         for (of, rows) in [(0, 70), (1, 90), (2, 90)] {
             assert_eq!(found[of][..rows * depth], wanted[of][..rows * depth], "tensor {of}, depth {depth}");
             assert!(found[of][rows * depth..].iter().all(|x| x.value().is_nan()));
@@ -467,15 +394,15 @@ fn a_fixed_order_of_sums() -> Result<(), AttentionError> {
         (64, true, Some(90), 1),
     ] {
         let sequences = vec![[200, 300]];
-        let case = Case { sequences, depth, causal, window, groups, deterministic: true, ..plain_case() };
+        let case = Case { sequences, depth, causal, window, groups, ..plain_case() };
         let inputs = inputs::<bf16>(&case);
         let mut first = None;
         for seed in 0..4 {
-            let (found, _) = computed(&Device::simulator().seed(seed), &case, &inputs)?;
+            let (found, _) = computed(&Device::simulator().seed(seed), &case, true, &inputs)?;
             let wanted = first.get_or_insert_with(|| found.clone());
             assert!(found == *wanted, "{case:?}: other bits with seed {seed}");
         }
-        checks::<bf16>(&case, 1);
+        checks_in_order::<bf16>(&case, 1);
     }
     Ok(())
 }
