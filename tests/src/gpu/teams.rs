@@ -13,11 +13,23 @@ const BLOCKS: usize = 4;
 /// The launches of a test, which follow each other without a wait of the host.
 const LAUNCHES: usize = 3;
 
+/// The rounds of a launch.
+const ROUNDS: usize = 2;
+
 /// Returns the tests. They run on teams of their own, not on the device of the run.
 pub fn tests() -> Vec<Test> {
+    tests_on(|_| team())
+}
+
+/// Returns the tests with two ranks on the device of the run.
+pub fn tests_of_two() -> Vec<Test> {
+    tests_on(|device| Team::on(device, 2))
+}
+
+fn tests_on(team: fn(&Device) -> Result<Team, Error>) -> Vec<Test> {
     let test = |name: &str, run: fn(&Team) -> anyhow::Result<()>| Test {
         name: format!("teams::{name}"),
-        run: Box::new(move |_| run(&team()?)),
+        run: Box::new(move |device| run(&team(device)?)),
     };
     vec![test("all_reduce", all_reduce), test("tiles_of_peers", tiles_of_peers)]
 }
@@ -35,56 +47,65 @@ mod kernels {
     use tma_kernels::team::barrier::sync_team;
     use tma_runtime::prelude::*;
 
-    /// Doubles the data of each rank, and adds up that of all ranks.
+    /// In each round, doubles the data of each rank, and adds up that of all ranks.
     #[tma_kernel(threads = 128)]
-    pub fn all_reduce(data: Peers<Global<f32>>, sums: Global<f32>, flags: Peers<Global<u32>>) {
+    pub fn all_reduce(data: Peers<Global<f32>>, sums: Global<f32>, flags: Peers<Global<u32>>, rounds: u32) {
         let i = block_idx().x * 128 + thread_idx().x;
-        data.own().set(i, 2.0 * data.own().get(i));
-        sync_team(flags);
-        let mut sum = 0.0;
-        for r in 0..ranks() {
-            sum += data.of(r).get(i);
+        for _ in 0..rounds {
+            data.own().set(i, 2.0 * data.own().get(i));
+            sync_team(flags);
+            let mut sum = 0.0;
+            for r in 0..ranks() {
+                sum += data.of(r).get(i);
+            }
+            sums.set(i, sum);
+            // The next round changes the data, which all ranks must have read.
+            sync_team(flags);
         }
-        sums.set(i, sum);
-        // The next launch changes the data, which all ranks must have read.
-        sync_team(flags);
     }
 
-    /// Stores a tile to the next rank, and copies the one that the rank before has stored here.
+    /// In each round, stores a tile to the next rank, and copies the one that the rank before has
+    /// stored here.
     #[tma_kernel(threads = 32)]
     pub fn tiles_of_peers(
         src: TensorMap<Tile<f32, Shape2<32, 32>>>,
         inbox: Peers<TensorMap<Tile<f32, Shape2<32, 32>>>>,
         flags: Peers<Global<u32>>,
         dst: TensorMap<Tile<f32, Shape2<32, 32>>>,
+        rounds: u32,
     ) {
         let tile: Tile<f32, Shape2<32, 32>> = shared();
         let full: Barrier = shared();
         let at = src.block_tile();
         let leader = thread_idx().x == 0;
+        let mut phase = Phase::new();
         if leader {
             full.init(1);
             fence_barrier_init();
-            full.arrive_expect_tx(tile.bytes());
-            src.load(tile, at, full);
-            full.wait(0);
-            inbox.of((rank() + 1) % ranks()).store(at, tile);
-            bulk_commit_group();
-            // The flag must not overtake the store, so a wait for its reads is not enough.
-            bulk_wait_group::<0>();
         }
-        sync_team(flags);
-        if leader {
-            fence_proxy_async_global();
-            full.arrive_expect_tx(tile.bytes());
-            inbox.own().load(tile, at, full);
-            full.wait(1);
-            dst.store(at, tile);
-            bulk_commit_group();
-            bulk_wait_group::<0>();
+        for _ in 0..rounds {
+            if leader {
+                full.arrive_expect_tx(tile.bytes());
+                src.load(tile, at, full);
+                full.wait_next(&mut phase);
+                inbox.of((rank() + 1) % ranks()).store(at, tile);
+                bulk_commit_group();
+                // The flag must not overtake the store, so a wait for its reads is not enough.
+                bulk_wait_group::<0>();
+            }
+            sync_team(flags);
+            if leader {
+                fence_proxy_async_global();
+                full.arrive_expect_tx(tile.bytes());
+                inbox.own().load(tile, at, full);
+                full.wait_next(&mut phase);
+                dst.store(at, tile);
+                bulk_commit_group();
+                bulk_wait_group_read::<0>();
+            }
+            // The next round overwrites the inbox, which its rank must have read.
+            sync_team(flags);
         }
-        // The next launch overwrites the inbox, which its rank must have read.
-        sync_team(flags);
     }
 }
 
@@ -105,9 +126,9 @@ pub fn all_reduce(team: &Team) -> anyhow::Result<()> {
     let mut sums = team.zeros::<f32, 1>([n])?;
     let mut flags = team.zeros::<u32, 1>([8 * BLOCKS])?;
     for _ in 0..LAUNCHES {
-        kernels::all_reduce::launch(team, BLOCKS as u32, &mut data, &mut sums, &mut flags)?;
+        kernels::all_reduce::launch(team, BLOCKS as u32, &mut data, &mut sums, &mut flags, ROUNDS as u32)?;
     }
-    let factor = (1 << LAUNCHES) as f32;
+    let factor = (1 << (LAUNCHES * ROUNDS)) as f32;
     let sum = |i: usize| values.iter().map(|of_rank| factor * of_rank[i]).sum();
     let wanted: Vec<f32> = (0..n).map(sum).collect();
     sums.to_vecs()?.iter().try_for_each(|found| same("the sums of all ranks", found, &wanted))
@@ -127,7 +148,7 @@ pub fn tiles_of_peers(team: &Team) -> anyhow::Result<()> {
     let mut flags = team.zeros::<u32, 1>([8 * BLOCKS])?;
     let grid = Grid::tiles(shape, [32, 32]);
     for _ in 0..LAUNCHES {
-        kernels::tiles_of_peers::launch(team, grid, &src, &mut inbox, &mut flags, &mut dst)?;
+        kernels::tiles_of_peers::launch(team, grid, &src, &mut inbox, &mut flags, &mut dst, ROUNDS as u32)?;
     }
     for (rank, found) in dst.to_vecs()?.iter().enumerate() {
         let before = (rank + team.ranks() - 1) % team.ranks();

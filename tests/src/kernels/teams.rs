@@ -1,4 +1,5 @@
-//! Kernels of a team. All ranks have their memory on one device, and run one after the other.
+//! Kernels of a team. Most launches have the memory of all ranks on one device, where ranks run one
+//! after the other.
 
 use tma_runtime::prelude::*;
 
@@ -120,14 +121,28 @@ pub fn team_maps(
 
 fn strong(device: &Device, options: &Options) -> anyhow::Result<()> {
     let n = options.elements(1 << 10);
+    let all = (RANKS * n) as u32;
+    let wanted_sums = [all as f32, 2.0 * all as f32, 3.0 * all as f32, 0.0];
+    let team = Team::on(device, RANKS)?;
+    let mut counts = team.zeros::<u32, 1>([4])?;
+    let mut sums = team.zeros::<f32, 1>([4])?;
+    team_strong::launch(&team, blocks(n), &mut counts, &mut sums)?;
+    for (counts, sums) in counts.to_vecs()?.iter().zip(sums.to_vecs()?) {
+        // Any rank may be the last one.
+        anyhow::ensure!((counts[3] as usize) < RANKS, "there is no rank {}", counts[3]);
+        let wanted = [all, (RANKS - 1) as u32, all];
+        same("counted, greatest rank, counted again", &counts[..3], &wanted)?;
+        same("sums of four", &sums, &wanted_sums)?;
+    }
+
     let mut counts = of_ranks(|_| device.zeros::<u32, 1>([4]))?;
     let mut sums = of_ranks(|_| device.zeros::<f32, 1>([4]))?;
     let ([a, b, c], [d, e, f]) = (&mut counts, &mut sums);
     team_strong::launch(device, blocks(n), &mut [a, b, c], &mut [d, e, f])?;
     for (counts, sums) in counts.iter().zip(&sums) {
-        let (all, last) = ((RANKS * n) as u32, (RANKS - 1) as u32);
+        let last = (RANKS - 1) as u32;
         same("counted, greatest rank, counted again, last rank", &counts.to_vec()?, &[all, last, all, last])?;
-        same("sums of four", &sums.to_vec()?, &[all as f32, 2.0 * all as f32, 3.0 * all as f32, 0.0])?;
+        same("sums of four", &sums.to_vec()?, &wanted_sums)?;
     }
     Ok(())
 }

@@ -11,8 +11,8 @@ use tma_runtime::prelude::*;
 
 use super::steps::mutants;
 use crate::case::Options;
-use crate::gpu::example_runs;
 use crate::gpu::runner::Test;
+use crate::gpu::{example_runs, teams};
 use crate::parallel::on_all_cores;
 use crate::{kernels, library};
 
@@ -67,7 +67,7 @@ fn tests() -> Vec<Test> {
         name: case.name.to_owned(),
         run: Box::new(move |device| (case.run)(device, &options)),
     });
-    cases.chain(example_runs::small_tests()).collect()
+    cases.chain(example_runs::small_tests()).chain(teams::tests_of_two()).collect()
 }
 
 /// Returns every kernel of the corpus and of the examples that synchronises, with the first check

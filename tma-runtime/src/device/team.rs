@@ -108,6 +108,33 @@ impl Team {
         Self::new(contexts.into_iter().map(Backend::Cuda))
     }
 
+    /// Makes a team whose ranks share the GPU of `device`, as [`Team::cuda`] does for a GPU that it is
+    /// given several times. Of a simulated device it makes simulated ranks with its settings: the
+    /// seed, limits and callbacks that it has now. The team's memory is not that of `device`.
+    ///
+    /// It suits tests that get a device and need a team:
+    ///
+    /// ```
+    /// use tma_runtime::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Error> {
+    /// let team = Team::on(&Device::simulator().seed(3), 2)?;
+    /// assert_eq!(team.ranks(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`TeamError::Size`] and [`Error::Driver`].
+    pub fn on(device: &Device, ranks: usize) -> Result<Self, Error> {
+        check_size(ranks)?;
+        match device.backend() {
+            Backend::Cuda(context) => Self::new(std::iter::repeat_n(Backend::Cuda(context), ranks)),
+            Backend::Sim(context) => Self::new(context.team_alike(ranks).into_iter().map(Backend::Sim)),
+        }
+    }
+
     /// Makes simulated devices with one address space, if this build has the simulator.
     pub(super) fn simulated(ranks: usize) -> Result<Self, Error> {
         check_size(ranks)?;

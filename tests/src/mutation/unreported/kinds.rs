@@ -3,8 +3,8 @@
 use super::Unreported;
 use crate::mutation::steps::Change;
 use crate::mutation::steps::Change::{
-    ClusterArriveRelaxed, ClusterWaitRemoved, GroupWaitRemoved, InitFenceRemoved, OnlyRead, PendingRaised,
-    ScopeNarrowed, WarpSyncRemoved,
+    ClusterArriveRelaxed, ClusterWaitRemoved, GroupWaitRemoved, InitFenceRemoved, MadePlain, OnlyRead,
+    PendingRaised, ScopeNarrowed, WarpSyncRemoved,
 };
 
 /// The last wait of a kernel that only needs to wait for the reads.
@@ -105,6 +105,16 @@ pub(super) const fn of_one_block(
         instruction: (opcode, before),
         changes: &[ScopeNarrowed],
         reason: "Only threads of one block access this while it may change.",
+    }
+}
+
+/// The reads with which `sync_team` learns its round, in a kernel that calls it twice.
+pub(super) const fn own_flag(kernel: &'static str) -> Unreported {
+    Unreported {
+        kernel,
+        instruction: ("ld.relaxed.sys.global", &[0, 1]),
+        changes: &[MadePlain, ScopeNarrowed],
+        reason: "A block reads a flag that it alone writes, between two of its barriers.",
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use self::kinds::{
     DRAINED, ENDS_LATER, FIRST_FILLED, FIRST_STORE, LATER_GROUP, NO_STATE, ONE_SUM, READ_BY_ALL, REGISTERS,
     WAITED_FOR, copies_alone, early_wait, fence_of_warp, last_barrier, last_wait, no_copies, of,
-    of_one_block, proxy_fenced, words,
+    of_one_block, own_flag, proxy_fenced, words,
 };
 use super::line::Instruction;
 use super::steps::Change;
@@ -61,6 +61,14 @@ const MISSED: &[Unreported] = &[
         &[SyncRemoved],
         "It separates accesses to global memory, where races are found only on request.",
     ),
+    of(
+        "tiles_of_peers",
+        "fence.proxy.async.global",
+        &[0],
+        &[FenceRemoved],
+        "The simulator requires the fence behind writes of threads, but not behind a copy that another \
+         thread has waited for.",
+    ),
     Unreported {
         kernel: "fence_last_block",
         instruction: ("fence.acq_rel.gpu", &[1]),
@@ -78,6 +86,8 @@ const MISSED: &[Unreported] = &[
 ];
 
 const HARMLESS: &[Unreported] = &[
+    own_flag("all_reduce"),
+    own_flag("tiles_of_peers"),
     words("order_floats", "atom.acq_rel.cta.shared.add", &[0], &[OrderDropped]),
     words("order_floats", "atom.acq_rel.gpu.global.add.f64", &[0], &[OrderDropped, ScopeNarrowed]),
     words("order_floats", "atom.acquire.sys.global.add.f32", &[0], &[OrderDropped, ScopeNarrowed]),

@@ -29,6 +29,15 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
+    /// Returns the same callbacks for another device.
+    pub(super) fn copied(&self) -> Self {
+        Self {
+            rewrite: Mutex::new(locked(&self.rewrite).clone()),
+            watch: Mutex::new(locked(&self.watch).clone()),
+            running: Mutex::default(),
+        }
+    }
+
     pub(super) fn set_rewrite(&self, rewrite: Rewrite) {
         *locked(&self.rewrite) = Some(rewrite);
     }

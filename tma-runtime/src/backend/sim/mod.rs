@@ -101,9 +101,25 @@ impl Context {
 
     /// Makes the devices of a team, which share one memory.
     pub(crate) fn team(ranks: usize) -> Result<Vec<Arc<Self>>, Error> {
+        Ok(Self::new().team_alike(ranks))
+    }
+
+    /// Makes the devices of a team, which share one memory and have the settings of this device.
+    pub(crate) fn team_alike(&self, ranks: usize) -> Vec<Arc<Self>> {
         let memory = Arc::default();
-        let device = |_| Arc::new(Self { memory: Arc::clone(&memory), ..Self::new() });
-        Ok((0..ranks).map(device).collect())
+        let device = |_| {
+            Arc::new(Self {
+                memory: Arc::clone(&memory),
+                seed: AtomicU64::new(self.seed.load(Ordering::Relaxed)),
+                instruction_limit: AtomicU64::new(self.instruction_limit.load(Ordering::Relaxed)),
+                block_limit: AtomicU64::new(self.block_limit.load(Ordering::Relaxed)),
+                host_threads: AtomicUsize::new(self.host_threads.load(Ordering::Relaxed)),
+                all_global_races: AtomicBool::new(self.all_global_races.load(Ordering::Relaxed)),
+                hooks: self.hooks.copied(),
+                ..Self::new()
+            })
+        };
+        (0..ranks).map(device).collect()
     }
 
     /// Returns the number of warp instructions that all launches so far have executed.
