@@ -4,7 +4,7 @@ use tma_model::shared_name::SharedName;
 use tma_model::span::SpanMark;
 
 use crate::ProbeError;
-use crate::site::{Site, SiteKind, classify};
+use crate::site::{Awaited, Site, SiteKind, classify};
 use crate::text::{self, Source};
 
 /// A replacement for the lines of a body.
@@ -111,8 +111,9 @@ fn is_declaration(statement: &str) -> bool {
 pub(crate) struct WaitLoop<'t> {
     /// The label of the loop.
     pub(crate) label: &'t str,
-    /// The condition under which it goes on waiting, such as `!%done`.
-    pub(crate) condition: &'t str,
+    /// The condition under which it goes on waiting, such as `!%done`. Without one, it is left by
+    /// another branch.
+    pub(crate) condition: Option<&'t str>,
     /// The instruction.
     pub(crate) waits: Instruction<'t>,
 }
@@ -168,7 +169,52 @@ impl<'t> Line<'t> {
         }
         let first = (1..=5).find(|distance| self.at(-distance).trim().strip_suffix(':') == Some(label))?;
         let waits = self.instruction_at(1 - first)?;
-        Some(WaitLoop { label, condition: condition.trim(), waits })
+        Some(WaitLoop { label, condition: Some(condition.trim()), waits })
+    }
+
+    /// Returns the loop that this line ends, if it polls memory: it has no label but its own, and
+    /// loads with an order, or compares and exchanges, at an address that it does not compute.
+    pub(crate) fn ends_poll_loop(self) -> Option<WaitLoop<'t>> {
+        let (condition, label) = branch(self.statement()?)?;
+        if is_wait_label(label) {
+            return None;
+        }
+        let first = (1..=POLL_LINES).find(|distance| label_in(self.at(-distance)).is_some())?;
+        if label_in(self.at(-first)) != Some(label) {
+            return None;
+        }
+        let (distance, address) = (1 - first..0)
+            .find_map(|distance| Some((distance, polled_address(self.statement_at(distance)?)?)))?;
+        let computes = |distance| self.statement_at(distance).is_some_and(|text| defines(text, address));
+        if (1 - first..0).any(computes) {
+            return None;
+        }
+        let (kind, text) = (SiteKind::Wait(Awaited::Memory), self.statement_at(distance)?);
+        Some(WaitLoop {
+            label,
+            condition,
+            waits: Instruction { kind, operand: "0", text, ptx_line: self.number(distance)? },
+        })
+    }
+
+    /// Returns the label in this line, if it begins a loop that polls memory.
+    pub(crate) fn begins_poll_loop(self) -> Option<&'t str> {
+        let label = label_in(self.at(0))?;
+        let ends = |distance| {
+            let index = self.index.checked_add_signed(distance)?;
+            Self { index, ..self }.ends_poll_loop()
+        };
+        (1..=POLL_LINES).filter_map(ends).any(|found| found.label == label).then_some(label)
+    }
+
+    /// Returns the label of the loop that polls memory to which this line branches from outside.
+    pub(crate) fn enters_poll_loop(self) -> Option<&'t str> {
+        let (_, label) = branch(self.statement()?)?;
+        if self.ends_poll_loop().is_some() {
+            return None;
+        }
+        let index = self.lines.iter().position(|line| label_in(line) == Some(label))?;
+        Self { index, ..self }.begins_poll_loop()
     }
 
     fn at(self, distance: isize) -> &'t str {
@@ -189,9 +235,13 @@ impl<'t> Line<'t> {
                 (text, classify(text)?)
             }
         };
+        Some(Instruction { kind, operand: operand.unwrap_or("0"), text, ptx_line: self.number(distance)? })
+    }
+
+    /// Returns the number of a line in the PTX, counted from 1.
+    fn number(self, distance: isize) -> Option<u32> {
         let line = self.index.checked_add_signed(distance)? + 1;
-        let ptx_line = u32::try_from(line).unwrap_or(u32::MAX);
-        Some(Instruction { kind, operand: operand.unwrap_or("0"), text, ptx_line })
+        Some(u32::try_from(line).unwrap_or(u32::MAX))
     }
 }
 
@@ -208,6 +258,54 @@ pub(crate) fn linear(registers: [&str; 3], index: &str, extent: &str) -> String 
 \tmov.u32 \t{b}, %{index}.x;
 \tmad.lo.s32 \t{number}, {number}, {a}, {b};\n"
     )
+}
+
+/// The lines of a loop that polls memory, at most.
+const POLL_LINES: isize = 32;
+
+/// Returns the label in a line.
+fn label_in(line: &str) -> Option<&str> {
+    let label = line.trim().strip_suffix(':')?;
+    label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_$".contains(&byte)).then_some(label)
+}
+
+/// Returns the condition and the label of a branch.
+fn branch(statement: &str) -> Option<(Option<&str>, &str)> {
+    let (condition, jump) = match statement.strip_prefix('@') {
+        Some(conditional) => {
+            let (condition, jump) = conditional.split_once(' ')?;
+            (Some(condition), jump.trim_start())
+        }
+        None => (None, statement),
+    };
+    let (opcode, label) = jump.split_once([' ', '\t'])?;
+    ["bra", "bra.uni"].contains(&opcode).then_some((condition, label.trim()))
+}
+
+/// Returns the register with the address, if a loop can poll by this instruction.
+fn polled_address(statement: &str) -> Option<&str> {
+    let (opcode, operands) = statement.split_once([' ', '\t'])?;
+    let loads = ["ld.acquire.", "ld.relaxed.", "ld.volatile."].iter().any(|load| opcode.starts_with(load));
+    if !loads && !(opcode.starts_with("atom.") && opcode.contains(".cas.")) {
+        return None;
+    }
+    let address = operands.split_once('[')?.1.split(['+', ']']).next()?;
+    Some(address.trim())
+}
+
+/// Returns whether a statement writes the register.
+fn defines(statement: &str, register: &str) -> bool {
+    let unconditional = match statement.strip_prefix('@') {
+        Some(conditional) => conditional.split_once(' ').map_or("", |(_, rest)| rest.trim_start()),
+        None => statement,
+    };
+    let operands = unconditional.split_once([' ', '\t']).map_or("", |(_, operands)| operands);
+    // A vector of results is in braces, and two predicates are separated by a bar.
+    let results = match operands.trim_start().strip_prefix('{') {
+        Some(vector) => vector.split('}').next(),
+        None => operands.split(',').next(),
+    };
+    results.unwrap_or_default().split([',', '|']).any(|result| result.trim() == register)
 }
 
 fn is_wait_label(label: &str) -> bool {

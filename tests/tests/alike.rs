@@ -118,6 +118,31 @@ fn three_texts_of_a_mistake_have_its_rule_and_page() {
     tma_golden::assert_all([(root().join("tests/tests/alike.txt"), all)]);
 }
 
+/// All threads poll a flag that nobody sets.
+#[test]
+fn loops_that_poll_have_limits() {
+    let source = "\
+use tma_runtime::prelude::*;
+#[tma_kernel(threads = 64)]
+fn k(
+    src: TensorMap<Tile<u32, Shape2<32, 32>>>,
+    dst: TensorMap<Tile<u32, Shape2<32, 32>>>,
+    flags: Global<u32>,
+) {
+    if thread_idx().x == 0 {
+        flags.store(1, 7, Order::Relaxed, Scope::Device);
+    }
+    sync_threads();
+    while flags.load(1, Order::Acquire, Scope::Device) < 8 {}
+}
+";
+    let ptx = compile("poll.rs", source, Target::default()).expect("it compiles").kernels.remove(0);
+    let report = limited(&ptx.text, &ptx.entry, source).expect("a wait is too long");
+    let wanted =
+        "of block 0 waits for a value in global memory other than 7\n    from poll.rs:12: while flags.load";
+    assert!(report.contains(wanted), "{report}");
+}
+
 #[test]
 fn the_page_of_a_rule_begins_with_its_sentence() {
     for rule in Rule::ALL {

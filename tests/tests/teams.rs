@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use tma_runtime::launch::{Arg, GlobalSlice, GlobalSliceMut, launch_team};
 use tma_runtime::prelude::*;
-use tma_tests::gpu::teams::{all_reduce, tiles_of_peers};
+use tma_tests::gpu::teams::{all_reduce, stopped, tiles_of_peers};
 use tma_tests::kernels::teams::{team_gather, team_numbers};
 use tma_tests::sources::code_blocks;
 
@@ -86,6 +86,16 @@ mod kernels {
 
 /// A check that launches on a team.
 type Check = fn(&Team) -> anyhow::Result<()>;
+
+/// The simulator stops as soon as nobody can go on, with the rank that has ended.
+#[test]
+fn a_rank_that_stops_is_named() -> Result<(), Error> {
+    for seed in SEEDS {
+        let error = stopped(&Team::simulator(3)?.seed(seed)).expect_err("two ranks wait");
+        assert!(error.to_string().contains("all blocks of rank 2 have ended"), "{error}");
+    }
+    Ok(())
+}
 
 #[test]
 fn ranks_wait_for_each_other() -> anyhow::Result<()> {

@@ -8,8 +8,9 @@
 //! the warp's lanes synchronise before and after, so that memory is ordered as by the barriers. The
 //! warp that completes a round clears the count and starts the next one.
 //!
-//! Polling loops of the kernel's own, `setmaxnreg`, barriers of warps and the wait for previous
-//! grids have no limit. A thread that has exited still counts at the cluster's barrier.
+//! Polling loops of the kernel's own are recognised by their form: a straight piece of code that
+//! branches back to its beginning, and loads with an order from an address that it does not compute.
+//! Other ones, `setmaxnreg`, barriers of warps and the wait for previous grids have no limit. A thread that has exited still counts at the cluster's barrier.
 
 mod report;
 
@@ -105,8 +106,17 @@ impl Rewrite for Limits {
             out.push_str(BEGIN);
             return put(out);
         }
-        if let Some(inner) = line.ends_wait_loop() {
+        if let Some(inner) = line.ends_wait_loop().or_else(|| line.ends_poll_loop()) {
             return self.limit_loop(out, line, inner);
+        }
+        if let Some(label) = line.begins_poll_loop() {
+            _ = write!(out, "{}:\n{BEGIN}", before(label));
+            return put(out);
+        }
+        if let Some(label) = line.enters_poll_loop() {
+            out.push_str(&line.text().replace(label, &before(label)));
+            out.push('\n');
+            return;
         }
         let statement = line.statement().unwrap_or_default();
         if statement.starts_with("barrier.cluster.arrive") {
@@ -129,6 +139,12 @@ impl Rewrite for Limits {
     fn end(&mut self, out: &mut String) {
         self.report(out);
     }
+}
+
+/// Returns the label before a loop that polls, where the clock is read. The loop's own label may be
+/// the target of other branches.
+fn before(label: &str) -> String {
+    format!("watch_{label}")
 }
 
 /// Reads the clock before a wait.
@@ -192,11 +208,15 @@ impl Limits {
     fn limit_loop(&mut self, out: &mut String, line: Line<'_>, inner: WaitLoop<'_>) {
         let WaitLoop { label, condition, waits } = inner;
         let site = self.site(line, waits);
-        let (over, done) = (self.label(), condition.strip_prefix('!'));
-        let done = done.map_or_else(|| format!("!{condition}"), str::to_owned);
+        let over = self.label();
+        if let Some(condition) = condition {
+            let done = condition.strip_prefix('!').map_or_else(|| format!("!{condition}"), str::to_owned);
+            _ = writeln!(out, "\t@{done} bra \twatch_{over};");
+        }
         let operand = load_operand("%watch_operand", waits.operand);
-        let phase = load_operand("%watch_phase", phase(waits.text).unwrap_or("0"));
-        _ = write!(out, "\t@{done} bra \twatch_{over};\n{}", self.again(label));
+        let phase =
+            load_operand("%watch_phase", phase(waits.text).or_else(|| value(waits.text)).unwrap_or("0"));
+        out.push_str(&self.again(label));
         _ = write!(
             out,
             "\tmov.b32 \t%watch_site, {site};\n{operand}{phase}\tbra \twatch_report;\nwatch_{over}:\n"
@@ -410,4 +430,11 @@ fn barrier_operands(instruction: &str) -> (&str, Option<&str>) {
 fn phase(instruction: &str) -> Option<&str> {
     instruction.starts_with("mbarrier.try_wait.parity").then_some(())?;
     Some(instruction.rsplit_once(',')?.1.trim())
+}
+
+/// Returns the register that an access polls a value of 32 bits into.
+fn value(instruction: &str) -> Option<&str> {
+    let (opcode, operands) = instruction.split_once([' ', '\t'])?;
+    let is_word = [".b32", ".u32", ".s32"].iter().any(|ty| opcode.ends_with(ty));
+    is_word.then(|| operands.split(',').next().map(str::trim))?
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{REPORT_WORDS, Watched};
+use super::{REPORT_WORDS, Watched, value};
 use crate::label;
 use crate::site::{Awaited, Site, SiteKind};
 
@@ -19,7 +19,8 @@ pub struct Report {
     pub lanes: u32,
     /// The address of an mbarrier less that of the dynamic shared memory, or a barrier's number.
     pub operand: u32,
-    /// The parity of the phase that was waited for, or the arrivals that a barrier lacked.
+    /// The parity of the phase that was waited for, the arrivals that a barrier lacked, or the value
+    /// of 32 bits that was polled.
     pub phase: u32,
 }
 
@@ -88,7 +89,13 @@ fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
         Awaited::Barrier if phase == 1 => format!("at barrier {operand}, where 1 thread is missing"),
         Awaited::Barrier => format!("at barrier {operand}, where {phase} threads are missing"),
         Awaited::Cluster => "at the cluster's barrier".to_owned(),
-        Awaited::Memory => "in a loop until global memory changes".to_owned(),
+        Awaited::Memory => {
+            let space = if site.instruction.contains(".shared") { "shared" } else { "global" };
+            match value(&site.instruction) {
+                Some(_) => format!("for a value in {space} memory other than {phase}"),
+                None => format!("in a loop until {space} memory changes"),
+            }
+        }
         Awaited::BulkGroups { pending, read } => {
             format!("for all but {pending} bulk groups{}", if read { " to be read" } else { "" })
         }

@@ -1,9 +1,12 @@
 //! Kernels whose ranks wait for each other, on all GPUs of the machine or with two ranks on one.
 
+use std::time::Duration;
+
 use tma_runtime::prelude::*;
 
 use super::runner::Test;
 use crate::compare::same;
+use crate::kernels::faults::Fault;
 use crate::random::hash;
 
 /// The blocks of each rank. They are few, because all blocks of all ranks must run at the same time,
@@ -34,6 +37,33 @@ fn tests_on(team: fn(&Device) -> Result<Team, Error>) -> Vec<Test> {
     vec![test("all_reduce", all_reduce), test("tiles_of_peers", tiles_of_peers)]
 }
 
+/// A rank that ends too early, while the waits of all have a limit.
+pub const FAULTS: &[Fault] = &[Fault {
+    name: "teams::a_rank_that_stops",
+    run: |_| {
+        let team = team()?;
+        stopped(&team)?;
+        team.synchronize()
+    },
+    code: Some("TMA0637"),
+    printed: &[
+        "rank 0: TMA0632: deadlock: warps of `stops` waited longer than 500ms",
+        "warp 0 of 4 blocks (the first is block 0) waits for a value in global memory other than 0",
+        "tma-kernels/src/team",
+    ],
+}];
+
+/// Launches a kernel whose last rank does not come to a barrier.
+///
+/// # Errors
+///
+/// An error of the launch.
+pub fn stopped(team: &Team) -> Result<(), Error> {
+    let mut flags = team.zeros::<u32, 1>([8 * BLOCKS])?;
+    let limit = Duration::from_millis(500);
+    kernels::stops::launch(team.with().watched(limit), BLOCKS as u32, &mut flags)
+}
+
 /// Opens all GPUs. A single one gets two ranks.
 fn team() -> Result<Team, Error> {
     match Device::all_cuda()?.len() {
@@ -46,6 +76,14 @@ fn team() -> Result<Team, Error> {
 mod kernels {
     use tma_kernels::team::barrier::sync_team;
     use tma_runtime::prelude::*;
+
+    /// Ends on the last rank, while the others wait for it.
+    #[tma_kernel(threads = 128)]
+    pub fn stops(flags: Peers<Global<u32>>) {
+        if rank() + 1 < ranks() {
+            sync_team(flags);
+        }
+    }
 
     /// In each round, doubles the data of each rank, and adds up that of all ranks.
     #[tma_kernel(threads = 128)]

@@ -8,6 +8,7 @@ use anyhow::ensure;
 use tma_runtime::prelude::*;
 
 use super::mma::{prints, stops};
+use crate::gpu::teams;
 
 /// A kernel that runs in its own process.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,8 @@ pub struct Fault {
 
 /// Returns every fault, including those of other modules.
 pub fn all() -> impl Iterator<Item = &'static Fault> {
-    FAULTS.iter().chain(overflow::FAULTS).chain(stops::FAULTS).chain(prints::FAULTS)
+    let others = [overflow::FAULTS, stops::FAULTS, prints::FAULTS, teams::FAULTS];
+    FAULTS.iter().chain(others.into_iter().flatten())
 }
 
 /// The faults of this module.

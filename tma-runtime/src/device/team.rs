@@ -186,13 +186,17 @@ impl Team {
         self.ranks.queueing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until everything queued on the devices of all ranks has run.
+    /// Waits until everything queued on the devices of all ranks has run, also if it fails on some.
     ///
     /// # Errors
     ///
-    /// [`Error::KernelFault`] if a kernel stopped with a trap or a fault, and [`Error::Driver`].
+    /// [`Error::Ranks`] with the error of each rank that failed: [`Error::KernelFault`] if a kernel
+    /// stopped with a trap or a fault, [`Error::Deadlock`] if a wait took longer than its limit, and
+    /// [`Error::Driver`].
     pub fn synchronize(&self) -> Result<(), Error> {
-        self.devices().try_for_each(Device::synchronize)
+        let ended = self.devices().map(Device::synchronize).enumerate();
+        let failed: Vec<_> = ended.filter_map(|(rank, ended)| Some((rank, ended.err()?))).collect();
+        if failed.is_empty() { Ok(()) } else { Err(Error::Ranks { ranks: self.ranks(), failed }) }
     }
 }
 

@@ -55,6 +55,7 @@ impl Error {
             Self::SimulatedGrid { .. } => "TMA0630",
             Self::Trace { .. } => "TMA0631",
             Self::Deadlock { .. } => "TMA0632",
+            Self::Ranks { .. } => "TMA0637",
             Self::Unwatched { .. } => "TMA0633",
             Self::PtxNotKept { .. } => "TMA0560",
         }

@@ -242,6 +242,14 @@ impl fmt::Display for Error {
                 report.replay,
                 Rule::Deadlock.reference()
             ),
+            Self::Ranks { ranks, failed } => {
+                write!(
+                    f,
+                    "work of a team must succeed on all ranks: it failed on {} of {ranks}",
+                    failed.len()
+                )?;
+                failed.iter().try_for_each(|(rank, error)| write!(f, "\nrank {rank}: {error}"))
+            }
             Self::Unwatched { kernel, why } => {
                 write!(f, "the waits of `{kernel}` cannot be limited: {why}")
             }

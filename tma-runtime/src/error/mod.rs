@@ -377,6 +377,14 @@ pub enum Error {
         report: DeadlockReport,
     },
 
+    /// Work on some ranks of a team has failed.
+    Ranks {
+        /// The number of ranks of the team.
+        ranks: usize,
+        /// The ranks that failed, in order, each with its error.
+        failed: Vec<(usize, Error)>,
+    },
+
     /// The waits of a kernel cannot be limited.
     Unwatched {
         /// The kernel's name.

@@ -61,6 +61,7 @@ impl Error {
             | Self::PreparedOptions
             | Self::Trace { .. }
             | Self::Deadlock { .. }
+            | Self::Ranks { .. }
             | Self::Unwatched { .. }
             | Self::HostMemory { .. }
             | Self::PtxNotKept { .. } => false,

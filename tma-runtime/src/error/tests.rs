@@ -191,6 +191,10 @@ fn every_error() -> Vec<Error> {
         TeamError::NoRank { rank: 2, ranks: 2 }.into(),
         TeamError::Count { what: "lists of arguments", found: 3, ranks: 2 }.into(),
         TeamError::Tensors { kernel, tensor, found: 1, ranks: 2 }.into(),
+        Error::Ranks {
+            ranks: 4,
+            failed: vec![(1, Error::NotMutable { kernel, tensor }), (3, Error::NeverWaits { kernel })],
+        },
         Error::NoSimulator,
     ]
 }
@@ -217,7 +221,7 @@ fn messages_begin_with_their_code() {
         "TMA0613", "TMA0614", "TMA0615", "TMA0616", "TMA0617", "TMA0618", "TMA0619", "TMA0620",
         "TMA0621", "TMA0622", "TMA0623", "TMA0624", "TMA0625", "TMA0626", "TMA0627", "TMA0628",
         "TMA0629", "TMA0630", "TMA0631", "TMA0631", "TMA0631", "TMA0631", "TMA0632", "TMA0633",
-        "TMA0634", "TMA0635", "TMA0635", "TMA0636", "TMA0636", "TMA0636", "TMA0906",
+        "TMA0634", "TMA0635", "TMA0635", "TMA0636", "TMA0636", "TMA0636", "TMA0637", "TMA0906",
     ];
     assert_eq!(codes, wanted);
 }
