@@ -56,15 +56,19 @@ def _fake(operator):
 
 def _gradients(operator, made):
     """Returns the backward function of an operator, and the function that keeps what it needs."""
-    gradients = {name: compile(text, f"gradient of {name}", "eval") for name, text in operator["gradients"]}
+    gradients = [(of, compile(text, f"gradient of {', '.join(of)}", "eval")) for of, text in operator["gradients"]]
     arguments = Arguments(operator)
     results = [name for name, _ in operator["results"]]
-    used = {name for code in gradients.values() for name in code.co_names}
+    used = {name for _, code in gradients for name in code.co_names}
     names = {"torch": torch, **made}
 
     def setup(ctx, inputs, output, keyword_only_inputs=types.MappingProxyType({})):
         values = arguments.bind(inputs, keyword_only_inputs)
-        values.update(zip(results, output if isinstance(output, tuple) else (output,)))
+        outputs = dict(zip(results, output if isinstance(output, tuple) else (output,)))
+        values.update(outputs)
+        constant = [value for name, value in outputs.items() if f"grad_{name}" not in used]
+        if constant:
+            ctx.mark_non_differentiable(*constant)
         kept = {name: value for name, value in values.items() if name in used}
         tensors = {name: value for name, value in kept.items() if isinstance(value, torch.Tensor)}
         ctx.save_for_backward(*tensors.values())
@@ -74,9 +78,12 @@ def _gradients(operator, made):
     def backward(ctx, *grads):
         values = {**names, **ctx.tma_values, **dict(zip(ctx.tma_tensors, ctx.saved_tensors))}
         values.update((f"grad_{name}", grad) for name, grad in zip(results, grads))
-        needed = zip(arguments.positional, ctx.needs_input_grad)
-        return tuple(
-            eval(gradients[name], values) if is_needed and name in gradients else None for name, is_needed in needed
-        )
+        needed = {name for name, is_needed in zip(arguments.positional, ctx.needs_input_grad) if is_needed}
+        found = {}
+        for of, code in gradients:
+            if needed.intersection(of):
+                together = eval(code, values)
+                found.update(zip(of, together if len(of) > 1 else (together,)))
+        return tuple(found.get(name) if name in needed else None for name in arguments.positional)
 
     return backward, setup

@@ -67,5 +67,5 @@ pub use argument::{Argument, At, Base, Kind, Tensor, TensorMut};
 pub use failure::Failure;
 #[doc(hidden)]
 pub use ffi::{Boxed, CValue, Library, Memory, allocate, boxed, free, synchronize};
-pub use operator::{Call, Declared, Field, Operator, Parts, Read, Values};
+pub use operator::{Call, Declared, Field, Gradients, Operator, Parts, Read, Values};
 pub use value::{Place, RawTensor, Value};

@@ -36,12 +36,21 @@ pub struct Parts {
     pub arguments: &'static [Field],
     /// Results, in order.
     pub results: &'static [Field],
-    /// Gradients of arguments: the argument's name, and an expression of Python.
-    pub gradients: &'static [(&'static str, &'static str)],
+    /// Gradients of arguments.
+    pub gradients: &'static [Gradients],
     /// Reads the values of arguments and results, and calls the function.
     pub run: fn(&Values<'_>, &Call<'_>) -> Result<(), Failure>,
     /// The function that PyTorch calls.
     pub boxed: Boxed,
+}
+
+/// The gradients of one argument, or of several that are computed together.
+#[derive(Clone, Copy, Debug)]
+pub struct Gradients {
+    /// The names of the arguments.
+    pub of: &'static [&'static str],
+    /// An expression of Python: the gradient, or a tuple of them.
+    pub expression: &'static str,
 }
 
 /// An argument or a result of an operator.
@@ -234,7 +243,8 @@ impl Operator {
         }
         let is_argument =
             |wanted: &str| arguments.iter().any(|field| field.name == wanted && field.text.is_none());
-        if let Some((argument, _)) = gradients.iter().find(|(argument, _)| !is_argument(argument)) {
+        let mut differentiated = gradients.iter().flat_map(|gradients| gradients.of);
+        if let Some(argument) = differentiated.find(|argument| !is_argument(argument)) {
             return Some(format!(
                 "`{name}`: the gradient of `{argument}` is given, which is no argument without a default"
             ));
@@ -277,7 +287,9 @@ impl Operator {
 ///
 /// `gradients { x: "scale(grad_y, factor)" }` at the end makes PyTorch differentiate the operator.
 /// Each gradient is an expression of Python over the arguments, the results, `grad_` followed by
-/// the name of a result, `torch`, and the operators of the library.
+/// the name of a result, `torch`, and the operators of the library. The expression of several,
+/// `(x, y): ".."`, is a tuple, and is evaluated once. A result of whose gradient no
+/// expression makes use is a constant for PyTorch.
 #[macro_export]
 macro_rules! operator {
     (
@@ -286,7 +298,7 @@ macro_rules! operator {
             $($argument:ident: $Argument:ty $(= $default:literal)?),+ $(,)?
         }
         $(-> { $($result:ident: $Result:ty = $allocation:literal),+ $(,)? })?
-        $(gradients { $($of:ident: $gradient:literal),+ $(,)? })?
+        $(gradients { $($of:tt: $gradient:literal),+ $(,)? })?
     ) => {
         $(#[doc = $documentation])*
         #[derive(Debug)]
@@ -334,7 +346,10 @@ macro_rules! operator {
                     documentation: &[$($documentation),*],
                     arguments: <$Name<'static> as $crate::Read<'static>>::ARGUMENTS,
                     results: <$Name<'static> as $crate::Read<'static>>::RESULTS,
-                    gradients: &[$($((stringify!($of), $gradient)),+)?],
+                    gradients: &[$($($crate::Gradients {
+                        of: $crate::operator!(@names $of),
+                        expression: $gradient,
+                    }),+)?],
                     run,
                     boxed: $crate::boxed::<$Name<'static>>,
                 });
@@ -342,6 +357,8 @@ macro_rules! operator {
             }
         }
     };
+    (@names ($($of:ident),+ $(,)?)) => { &[$(stringify!($of)),+] };
+    (@names $of:ident) => { &[stringify!($of)] };
     (@text) => { None };
     (@text $default:literal) => { Some($default) };
 }
@@ -376,12 +393,7 @@ mod tests {
     unsafe extern "C-unwind" fn never_called(_stack: *mut u64, _arguments: u64, _results: u64) {}
 
     #[track_caller]
-    fn mistake(
-        arguments: Vec<Field>,
-        results: Vec<Field>,
-        gradients: &'static [(&'static str, &'static str)],
-        wanted: &str,
-    ) {
+    fn mistake(arguments: Vec<Field>, results: Vec<Field>, gradients: &'static [Gradients], wanted: &str) {
         let operator = Operator::new(Parts {
             name: "f",
             documentation: &[],
@@ -398,7 +410,7 @@ mod tests {
     fn mistakes_of_declarations_are_found() {
         let x = field("x", TENSOR, None);
         let y = field("y", RESULT, Some("empty_like(x)"));
-        mistake(vec![x], vec![y], &[("x", "grad_y")], "");
+        mistake(vec![x], vec![y], &[Gradients { of: &["x"], expression: "grad_y" }], "");
         mistake(
             vec![field("a", FLOAT, Some("1.0")), x],
             vec![y],
@@ -428,7 +440,7 @@ mod tests {
         mistake(
             vec![x],
             vec![y],
-            &[("z", "grad_y")],
+            &[Gradients { of: &["x", "z"], expression: "grad_y" }],
             "`f`: the gradient of `z` is given, which is no argument without a default",
         );
         mistake(

@@ -4,8 +4,8 @@ mod attention;
 mod gemm;
 mod scaled;
 
-pub use attention::Attention;
+pub use attention::{Attention, AttentionBackward, AttentionWithLse};
 pub use gemm::{Gemm, GemmInPlace};
 pub use scaled::GemmScaled;
 
-tma_python::library!(Gemm, GemmInPlace, GemmScaled, Attention);
+tma_python::library!(Gemm, GemmInPlace, GemmScaled, Attention, AttentionWithLse, AttentionBackward);

@@ -108,7 +108,37 @@ def attentions(device, length):
     # Batch × sequence × heads × depth, as most models have it.
     q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))
     close(tma_kernels.attention(q, k, v, causal=True, scale=0.25), wanted.to(dtype))
+    seen = torch.arange(length, device=device)
+    seen = (seen[:, None] - seen[None, :] <= length // 3) & (seen[:, None] >= seen[None, :])
+    wanted = torch.nn.functional.scaled_dot_product_attention(*spread, attn_mask=seen)
+    close(tma_kernels.attention(q, k, v, causal=True, window=length // 3), wanted.to(dtype))
     passed(f"{device}: attention")
+
+
+def attention_gradients(device, length):
+    """Compares gradients with those of PyTorch in float64, whose scores are written to memory."""
+    for dtype, depth, causal in ((torch.bfloat16, 64, True), (torch.float16, 128, False), (torch.bfloat16, 80, True)):
+        make = lambda heads: random(2, heads, length, depth, device=device, dtype=dtype).requires_grad_()
+        q, k, v = make(4), make(2), make(2)
+        of_o = random(2, 4, length, depth, device=device, dtype=dtype)
+        o, lse = tma_kernels.attention_with_lse(q, k, v, causal=causal)
+        assert o.requires_grad and not lse.requires_grad
+        found = torch.autograd.grad(o, (q, k, v), of_o)
+        double = [x.detach().double().requires_grad_() for x in (q, k, v)]
+        spread = (double[0], *(x.repeat_interleave(2, 1) for x in double[1:]))
+        scores = spread[0] @ spread[1].mT / depth**0.5
+        if causal:
+            hidden = torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
+            scores = scores.masked_fill(hidden, float("-inf"))
+        close(lse, scores.logsumexp(-1).float(), 1e-3)
+        wanted = torch.autograd.grad(scores.softmax(-1) @ spread[2], double, of_o.double())
+        for ours, reference in zip(found, wanted):
+            close(ours, reference.to(dtype), 2e-2)
+    torch.use_deterministic_algorithms(True)
+    gradients = lambda: torch.autograd.grad(tma_kernels.attention_with_lse(q, k, v)[0], (q, k, v), of_o)
+    assert all(torch.equal(*pair) for pair in zip(gradients(), gradients())), "not the same in every run"
+    torch.use_deterministic_algorithms(False)
+    passed(f"{device}: gradients of attention")
 
 
 def errors(device):
@@ -140,6 +170,8 @@ def opchecks(device):
     check(tma_kernels.gemm_scaled, (a.to(F8), a.to(F8), None, None), test_utils=tests)
     q = random(1, 2, 64, 64, device=device)
     check(tma_kernels.attention, (q, q, q), {"causal": True})
+    with_gradient = [x.clone().requires_grad_() for x in (q, q, q)]
+    check(tma_kernels.attention_with_lse, tuple(with_gradient), {"causal": True})
     passed(f"{device}: opcheck")
 
 
@@ -306,10 +338,12 @@ def main():
     torch.manual_seed(1)
     attempt(gemms, "cpu", 64)
     attempt(attentions, "cpu", 64)
+    attempt(attention_gradients, "cpu", 40)
     if torch.cuda.is_available():
         attempt(gemms, "cuda", 64)
         attempt(gemms, "cuda", 1024)
         attempt(attentions, "cuda", 512)
+        attempt(attention_gradients, "cuda", 300)
     for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
         attempt(errors, device)
         attempt(opchecks, device)

@@ -18,6 +18,7 @@ unsafe extern "C" {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct Value {
     tag: u64,
     payload: u64,
@@ -25,6 +26,7 @@ struct Value {
 
 /// `DLTensor`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct Tensor {
     data: *mut c_void,
     device: [i32; 2],
@@ -40,8 +42,13 @@ struct Tensor {
 const NONE: Value = Value { tag: 0, payload: 0 };
 
 fn tensor(data: &mut [bf16], shape: &[i64]) -> Tensor {
+    memory(data.as_mut_ptr().cast(), shape)
+}
+
+/// Returns a tensor of `bf16` at this address.
+fn memory(data: *mut c_void, shape: &[i64]) -> Tensor {
     Tensor {
-        data: data.as_mut_ptr().cast(),
+        data,
         device: [1, 0],
         rank: shape.len() as i32,
         code: 4,
@@ -81,7 +88,9 @@ fn the_library_has_no_mistakes() {
         "gemm(Tensor a, Tensor b, *, Tensor? bias=None, Tensor? residual=None, str activation=\\\"none\\\", ",
         "gemm_(Tensor(a0!) c, Tensor a, Tensor b, *, ",
         "gemm_scaled(Tensor a, Tensor b, Tensor? scale_a, Tensor? scale_b, *, ScalarType? out_dtype=None)",
-        "attention(Tensor q, Tensor k, Tensor v, *, bool causal=False, float? scale=None) -> Tensor",
+        "attention(Tensor q, Tensor k, Tensor v, *, bool causal=False, float? scale=None, SymInt? window=None, ",
+        "attention_with_lse(Tensor q, Tensor k, Tensor v, *, bool causal=False, ",
+        "attention_backward(Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse, Tensor grad_o, *, ",
     ] {
         assert!(description.contains(schema), "{schema} is not in {description}");
     }
@@ -115,6 +124,37 @@ fn attention_averages_equal_values() {
     let (mut q, mut k, mut v, mut o) = (number(0.5), number(1.0), number(3.0), number(0.0));
     let [q, k, v, o_tensor] = [&mut q, &mut k, &mut v, &mut o].map(|data| tensor(data, &shape));
     let causal = Value { tag: 3, payload: 1 };
-    assert_eq!(call(3, &[of(&q), of(&k), of(&v), causal, NONE, of(&o_tensor)]), Ok(()));
+    let options = [causal, NONE, NONE, NONE, NONE];
+    let values = [&[of(&q), of(&k), of(&v)][..], &options, &[of(&o_tensor)]].concat();
+    assert_eq!(call(3, &values), Ok(()));
     assert!(o.iter().all(|x| x.to_f32() == 3.0), "{}", o[0]);
+}
+
+/// The gradient of a value is the sum of its weights times the gradient of the result: with equal
+/// scores and as many queries as keys, 1. Queries and keys have none, since all values are equal.
+#[test]
+fn attention_has_gradients() {
+    let shape = [1, 2, 64, 64];
+    let number = |value: f32| vec![bf16::from_f32(value); 2 * 64 * 64];
+    let (mut q, mut k, mut v, mut o) = (number(0.5), number(1.0), number(3.0), number(0.0));
+    let (mut d_o, mut dq, mut dk, mut dv) = (number(1.0), number(9.0), number(9.0), number(9.0));
+    let [q, k, v, o, d_o, dq_tensor, dk_tensor, dv_tensor] =
+        [&mut q, &mut k, &mut v, &mut o, &mut d_o, &mut dq, &mut dk, &mut dv]
+            .map(|data| tensor(data, &shape));
+    let mut lse = vec![0.0f32; 2 * 64];
+    let lse = Tensor { code: 2, bits: 32, ..memory(lse.as_mut_ptr().cast(), &shape[..3]) };
+    let mut bytes = vec![0i8; 2 * 33796];
+    let of_bytes = [bytes.len() as i64];
+    let workspace = Tensor { code: 0, bits: 8, ..memory(bytes.as_mut_ptr().cast(), &of_bytes) };
+    let inputs = [of(&q), of(&k), of(&v)];
+    let options = [Value { tag: 3, payload: 0 }, NONE, NONE, NONE, NONE];
+    assert_eq!(call(4, &[&inputs[..], &options, &[of(&o), of(&lse)]].concat()), Ok(()));
+    let forward = [&inputs[..], &[of(&o), of(&lse), of(&d_o)]].concat();
+    let results = [of(&dq_tensor), of(&dk_tensor), of(&dv_tensor), of(&workspace)];
+    for is_deterministic in [0, 1] {
+        let deterministic = [Value { tag: 3, payload: is_deterministic }];
+        assert_eq!(call(5, &[&forward[..], &options, &deterministic, &results].concat()), Ok(()));
+    }
+    assert!(dv.iter().all(|x| x.to_f32() == 1.0), "{}", dv[0]);
+    assert!(dq.iter().chain(&dk).all(|x| x.to_f32() == 0.0), "{} {}", dq[0], dk[0]);
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::INTERFACE;
 use crate::argument::Base;
-use crate::operator::{Field, Operator, Parts};
+use crate::operator::{Field, Gradients, Operator, Parts};
 
 /// The Python module, the same in every wheel.
 const MODULE: [(&str, &str); 5] = [
@@ -44,7 +44,7 @@ fn of_operator(operator: &Operator) -> Value {
         "documentation": documentation.join("\n"),
         "arguments": arguments.iter().map(of_argument).collect::<Vec<_>>(),
         "results": results.iter().map(|field| json!([field.name, field.text])).collect::<Vec<_>>(),
-        "gradients": gradients,
+        "gradients": gradients.iter().map(|Gradients { of, expression }| (of, expression)).collect::<Vec<_>>(),
     })
 }
 

@@ -106,7 +106,7 @@ fn the_description_has_schemas_and_the_module() {
         operator["documentation"],
         "Multiplies each element by `factor`.\n\nIts gradient is scaled by the same factor."
     );
-    assert_eq!(operator["gradients"][0][0], "x");
+    assert_eq!(operator["gradients"][0][0], serde_json::json!(["x"]));
     let module = json["module"].as_array().expect("files");
     assert!(module.iter().any(|file| file[0] == "_torch.py" && file[1].as_str().is_some()));
 }
