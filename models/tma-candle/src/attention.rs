@@ -1,6 +1,6 @@
 //! Attention, with the functions of `candle-flash-attn-v3`.
 
-use candle_core::{DType, Tensor, bail};
+use candle_core::{DType, Tensor};
 use tma_kernels::cached::{CachedAttentionOptions, KeyValueCache, cached_attention};
 use tma_kernels::{AttentionOptions, Lengths, attention};
 use tma_runtime::prelude::*;
@@ -11,21 +11,22 @@ use crate::error::{Refused, Result};
 use crate::memory::Element;
 use crate::operation::{Argument, Call, Operation};
 
-/// The number of queries up to which the keys of a head are divided among blocks.
+/// The number of queries up to which the keys of a head are divided among blocks, for the depths that
+/// the kernel for few queries has.
 const FEW_QUERIES: usize = 16;
+const FEW_QUERIES_DEPTH: usize = 128;
 
-/// The depths of heads with gradients.
-const DEPTHS: [usize; 2] = [64, 128];
+/// The greatest depth of heads with gradients.
+const GRADIENT_DEPTH: usize = 128;
 
 /// Returns `softmax(q · kᵀ · softmax_scale) · v`, without writing the scores to memory.
 ///
 /// `q` is batch × queries × heads × depth, and `k` and `v` are batch × keys × heads × depth, of
-/// BF16 or F16, with a depth of 64, 128 or 256 or, up to 128, any multiple of 8. There may be fewer
-/// heads of keys and values, which divide those of queries. With `causal`, the last query sees all
-/// keys.
+/// BF16 or F16. The depth is a multiple of 8, up to 256. There may be fewer heads of keys and
+/// values, which divide those of queries. With `causal`, the last query sees all keys.
 ///
 /// Heads that share keys are always computed together, if there are few queries; `use_gqa_packing`
-/// has no effect. With a depth of 64 or 128, `q`, `k` and `v` have gradients.
+/// has no effect. With a depth of up to 128, `q`, `k` and `v` have gradients.
 ///
 /// # Errors
 ///
@@ -43,8 +44,7 @@ pub fn flash_attn(
 
 /// Returns the same with a window: a query sees so many keys before its own position and after it.
 ///
-/// `None` for the left and 0 for the right is a causal mask. With a window, the depth is at most
-/// 128, and there are no gradients. Without one, it may also be 256.
+/// `None` for the left and 0 for the right is a causal mask.
 ///
 /// # Errors
 ///
@@ -63,12 +63,11 @@ pub fn flash_attn_windowed(
     let (_, queries, _, depth) = q.dims4()?;
     // The kernel for few queries has no gradient.
     let is_tracked = [q, k, v].iter().any(|tensor| tensor.track_op());
-    let has_many = queries > FEW_QUERIES || is_tracked;
-    match mask.is_causal() {
-        Some(causal) if depth > 128 || has_many && DEPTHS.contains(&depth) => {
-            many_queries(Tensors { q, k, v }, mask.scale, causal, None)
-        }
-        Some(_) | None => few_queries(Tensors { q, k, v }, mask, None),
+    let tensors = Tensors { q, k, v };
+    if queries > FEW_QUERIES || depth > FEW_QUERIES_DEPTH || is_tracked {
+        many_queries(tensors, mask, None)
+    } else {
+        few_queries(tensors, mask, None)
     }
 }
 
@@ -115,8 +114,8 @@ pub fn flash_attn_alibi_windowed(
 
 /// Returns attention of sequences that are packed one after the other.
 ///
-/// `q` is queries × heads × depth, and `k` and `v` are keys × heads × depth, with a depth of 64,
-/// 128 or 256. `seqlens_q` and `seqlens_k` are cumulative lengths in U32: 0, the length of the
+/// `q` is queries × heads × depth, and `k` and `v` are keys × heads × depth. The depth is a multiple
+/// of 8, up to 256, and up to 128 for gradients. `seqlens_q` and `seqlens_k` are cumulative lengths in U32: 0, the length of the
 /// first sequence, the sum of the first two, and so on. They are read on the device; wrong ones
 /// produce wrong results. `max_seqlen_q` and `max_seqlen_k` are the greatest numbers of queries and
 /// keys of a sequence, or more. `use_gqa_packing` has no effect.
@@ -135,21 +134,28 @@ pub fn flash_attn_varlen(
     max_seqlen_k: usize,
     softmax_scale: f32,
     causal: bool,
-    _use_gqa_packing: bool,
+    use_gqa_packing: bool,
 ) -> Result<Tensor> {
-    many_queries(
-        Tensors { q, k, v },
+    flash_attn_varlen_windowed(
+        q,
+        k,
+        v,
+        seqlens_q,
+        seqlens_k,
+        max_seqlen_q,
+        max_seqlen_k,
         softmax_scale,
-        causal,
-        Some(Packed { seqlens_q, seqlens_k, longest: max_seqlen_q, longest_keys: max_seqlen_k }),
+        None,
+        causal.then_some(0),
+        use_gqa_packing,
     )
 }
 
-/// Returns the same as [`flash_attn_varlen`] for a window that is none, or a causal mask.
+/// Returns the same as [`flash_attn_varlen`] with the window of [`flash_attn_windowed`].
 ///
 /// # Errors
 ///
-/// Tensors that do not match, and any other window, for which there is no kernel.
+/// Tensors that do not match.
 #[expect(clippy::too_many_arguments, reason = "those of candle-flash-attn-v3")]
 pub fn flash_attn_varlen_windowed(
     q: &Tensor,
@@ -162,32 +168,16 @@ pub fn flash_attn_varlen_windowed(
     softmax_scale: f32,
     window_size_left: Option<usize>,
     window_size_right: Option<usize>,
-    use_gqa_packing: bool,
+    _use_gqa_packing: bool,
 ) -> Result<Tensor> {
     let mask = Mask { scale: softmax_scale, left: window_size_left, right: window_size_right };
-    let Some(causal) = mask.is_causal() else {
-        bail!(
-            "flash-attn-varlen: packed sequences have no window other than a causal mask: it is \
-             {window_size_left:?} to the left and {window_size_right:?} to the right; call `flash_attn_windowed` for \
-             each sequence"
-        )
-    };
-    flash_attn_varlen(
-        q,
-        k,
-        v,
-        seqlens_q,
-        seqlens_k,
-        max_seqlen_q,
-        max_seqlen_k,
-        softmax_scale,
-        causal,
-        use_gqa_packing,
-    )
+    let starts = [seqlens_q, seqlens_k].map(Tensor::clone);
+    let packed = Packed { starts, longest: max_seqlen_q, longest_keys: max_seqlen_k };
+    many_queries(Tensors { q, k, v }, mask, Some(packed))
 }
 
 /// The scale of scores, and the keys that a query sees.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Mask {
     pub(crate) scale: f32,
     pub(crate) left: Option<usize>,
@@ -195,22 +185,24 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
-    /// Returns whether the mask is causal, or that it is neither causal nor none.
-    fn is_causal(self) -> Option<bool> {
-        match (self.left, self.right) {
-            (None, None) => Some(false),
-            (None, Some(0)) => Some(true),
-            (Some(_), _) | (None, Some(_)) => None,
-        }
+    /// Returns whether a query sees no key after its own position.
+    pub(crate) fn is_causal(self) -> bool {
+        self.right == Some(0)
+    }
+
+    /// Returns the number of keys that a query sees after its own position, unless the mask is causal
+    /// or shows all.
+    pub(crate) fn window_after(self) -> Option<usize> {
+        self.right.filter(|&right| right > 0)
     }
 
     /// Returns the options of the kernel over a cache.
     pub(crate) fn options<T>(self) -> CachedAttentionOptions<'static, T> {
         CachedAttentionOptions {
             scale: Some(self.scale),
-            causal: self.right == Some(0),
+            causal: self.is_causal(),
             window: self.left,
-            window_after: self.right,
+            window_after: self.window_after(),
             ..CachedAttentionOptions::default()
         }
     }
@@ -225,12 +217,29 @@ struct Tensors<'a> {
 }
 
 /// Sequences that are packed.
-#[derive(Clone, Copy)]
-struct Packed<'a> {
-    seqlens_q: &'a Tensor,
-    seqlens_k: &'a Tensor,
+#[derive(Clone, Debug)]
+pub(crate) struct Packed {
+    /// The starts of sequences in queries, and in keys, each followed by the end of the last one.
+    pub(crate) starts: [Tensor; 2],
     longest: usize,
     longest_keys: usize,
+}
+
+impl Packed {
+    /// Returns the arguments of an operation.
+    pub(crate) fn arguments(&self) -> [Argument<'_>; 2] {
+        [("seqlens_q", &self.starts[0]), ("seqlens_k", &self.starts[1])]
+    }
+
+    /// Returns the lengths for a kernel, from these arguments.
+    pub(crate) fn lengths<'a>(&self, call: &'a Call<'_>) -> Result<Lengths<'a>, Refused> {
+        Ok(Lengths {
+            queries: call.input("seqlens_q")?,
+            keys: call.input("seqlens_k")?,
+            longest: self.longest,
+            longest_keys: self.longest_keys,
+        })
+    }
 }
 
 /// The dimensions of tensors.
@@ -247,39 +256,30 @@ pub(crate) fn heads<'a, T: Element>(
     Ok(call.input::<T, 4>(name)?.permute(HEADS_FIRST)?)
 }
 
-fn many_queries(
-    tensors: Tensors<'_>,
-    scale: f32,
-    causal: bool,
-    packed: Option<Packed<'_>>,
-) -> Result<Tensor> {
+fn many_queries(tensors: Tensors<'_>, mask: Mask, packed: Option<Packed>) -> Result<Tensor> {
     let Tensors { q, k, v } = tensors;
     let mut inputs: Vec<Argument<'_>> = vec![("q", q), ("k", k), ("v", v)];
-    if let Some(Packed { seqlens_q, seqlens_k, .. }) = packed {
-        inputs.extend([("seqlens_q", seqlens_q), ("seqlens_k", seqlens_k)]);
-    }
+    inputs.extend(packed.iter().flat_map(Packed::arguments));
     let (name, axes) = match packed {
         Some(_) => ("flash-attn-varlen", &AXES[1..]),
         None => ("flash-attn", &AXES[..]),
     };
     let operation = Operation::new(name, &inputs);
     ["q", "k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, axes))?;
-    let (backward, lse) = differentiated(tensors, scale, causal, packed)?;
+    let (backward, lse) = differentiated(tensors, mask, packed.as_ref())?;
     let updated: Vec<Argument<'_>> = lse.as_ref().map(|lse| ("lse", lse)).into_iter().collect();
     // Nothing is stored to the rows of packed queries that belong to no sequence.
     let operation = Operation { is_partial: packed.is_some(), updated: &updated, backward, ..operation };
     by_element!(operation.name, "q", q, [bf16, f16], T => operation.run::<T>(q.shape(), |call| {
-        let lengths = match packed {
-            None => None,
-            Some(Packed { longest, longest_keys, .. }) => Some(Lengths {
-                queries: call.input("seqlens_q")?,
-                keys: call.input("seqlens_k")?,
-                longest,
-                longest_keys,
-            }),
+        let options = AttentionOptions {
+            causal: mask.is_causal(),
+            window: mask.left,
+            window_after: mask.window_after(),
+            scale: Some(mask.scale),
+            lengths: packed.as_ref().map(|packed| packed.lengths(call)).transpose()?,
+            lse: lse.as_ref().map(|_| call.updated("lse")).transpose()?,
+            ..AttentionOptions::default()
         };
-        let lse = lse.as_ref().map(|_| call.updated("lse")).transpose()?;
-        let options = AttentionOptions { causal, scale: Some(scale), lengths, lse, ..AttentionOptions::default() };
         let o = call.output::<T, 4>()?.permute(HEADS_FIRST)?;
         Ok(attention(call.on(), heads::<T>(call, "q")?, heads(call, "k")?, heads(call, "v")?, o, options)?)
     }))
@@ -289,28 +289,28 @@ fn many_queries(
 /// has some.
 fn differentiated(
     tensors: Tensors<'_>,
-    scale: f32,
-    causal: bool,
-    packed: Option<Packed<'_>>,
+    mask: Mask,
+    packed: Option<&Packed>,
 ) -> Result<(Backward, Option<Tensor>)> {
     let Tensors { q, k, v } = tensors;
-    match (packed, q.dims()) {
-        (Some(_), _) => Ok((Backward::Unsupported("sequences are packed; use `flash_attn` for each"), None)),
-        (None, &[batch, queries, heads, depth]) if DEPTHS.contains(&depth) => {
-            let is_tracked = [q, k, v].iter().any(|tensor| tensor.track_op());
-            let zeros = || Tensor::zeros((batch, heads, queries), DType::F32, q.device());
-            let lse = is_tracked.then(zeros).transpose()?;
-            Ok((Backward::Attention { scale, causal, lse: lse.clone() }, lse))
-        }
-        (None, _) => Ok((Backward::Unsupported("the depth of heads is neither 64 nor 128"), None)),
+    let (batch, queries, heads, depth) = match *q.dims() {
+        [queries, heads, depth] => (1, queries, heads, depth),
+        _ => q.dims4()?,
+    };
+    if depth > GRADIENT_DEPTH {
+        return Ok((Backward::Unsupported("heads have more than 128 elements"), None));
     }
+    let is_tracked = [q, k, v].iter().any(|tensor| tensor.track_op());
+    let zeros = || Tensor::zeros((batch, heads, queries), DType::F32, q.device());
+    let lse = is_tracked.then(zeros).transpose()?;
+    Ok((Backward::Attention { mask, packed: packed.cloned(), lse: lse.clone() }, lse))
 }
 
 fn few_queries(tensors: Tensors<'_>, mask: Mask, slopes: Option<&Tensor>) -> Result<Tensor> {
     let Tensors { q, k, v } = tensors;
     let mut inputs: Vec<Argument<'_>> = vec![("q", q), ("k", k), ("v", v)];
     inputs.extend(slopes.map(|slopes| ("alibi_slopes", slopes)));
-    let reason = "it has a window or slopes, or heads of another depth than 64 and 128";
+    let reason = "it has slopes";
     let operation = Operation::new("flash-attn", &inputs).with_backward(Backward::Unsupported(reason));
     ["q", "k", "v"].iter().try_for_each(|tensor| operation.check_rank(tensor, &AXES))?;
     by_element!(operation.name, "q", q, [bf16, f16], T => operation.run::<T>(q.shape(), |call| {

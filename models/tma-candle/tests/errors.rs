@@ -2,8 +2,7 @@
 
 use candle_core::{DType, Device, Error, Module, Result, Tensor, Var, bail};
 use tma_candle::{
-    Gate, KvCache, Linear, ScaledLinear, flash_attn, flash_attn_varlen, flash_attn_varlen_windowed,
-    flash_attn_windowed, ops, rotary_emb,
+    Gate, KvCache, Linear, ScaledLinear, flash_attn, flash_attn_alibi, flash_attn_varlen_windowed, ops, rotary_emb,
 };
 
 /// Returns the message of an error.
@@ -68,7 +67,7 @@ fn each_message_names_the_operation_the_tensor_and_the_remedy() -> Result<()> {
             &packed,
             &packed,
             &lengths,
-            &lengths,
+            &Tensor::new(&[0_u32, 2, 4], &Device::Cpu)?,
             4,
             4,
             1.0,
@@ -102,14 +101,15 @@ fn operations_without_gradients_name_the_reason() -> Result<()> {
         backward(layer.forward(&x)),
         "scaled-linear: there is no gradient: its weights have 8 bits; use `Linear`"
     );
+    let slopes = ones(&[2], DType::F32)?;
     assert_eq!(
-        backward(flash_attn_windowed(&x, &x, &x, 1.0, Some(2), Some(0), false)),
-        "flash-attn: there is no gradient: it has a window or slopes, or heads of another depth than 64 and 128"
+        backward(flash_attn_alibi(&x, &x, &x, &slopes, 1.0, true, false)),
+        "flash-attn: there is no gradient: it has slopes"
     );
-    let (packed, lengths) = (x.squeeze(0)?, Tensor::new(&[0_u32, 4], &Device::Cpu)?);
+    let deep = variable(&[1, 4, 2, 136])?;
     assert_eq!(
-        backward(flash_attn_varlen(&packed, &packed, &packed, &lengths, &lengths, 4, 4, 1.0, true, false)),
-        "flash-attn-varlen: there is no gradient: sequences are packed; use `flash_attn` for each"
+        backward(flash_attn(&deep, &deep, &deep, 1.0, true, false)),
+        "flash-attn: there is no gradient: heads have more than 128 elements"
     );
     let cache = KvCache::contiguous(x.detach(), x.detach());
     assert_eq!(

@@ -89,10 +89,28 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case { name: "flash_attn", run: flash_attn, has_f32: false, has_gradient: true },
     Case { name: "flash_attn, one query", run: flash_attn_one_query, has_f32: false, has_gradient: true },
-    Case { name: "flash_attn, depth 80", run: flash_attn_depth_80, has_f32: false, has_gradient: false },
-    Case { name: "flash_attn_windowed", run: flash_attn_windowed, has_f32: false, has_gradient: false },
+    Case { name: "flash_attn, depth 80", run: flash_attn_depth_80, has_f32: false, has_gradient: true },
+    Case { name: "flash_attn, depth 136", run: flash_attn_depth_136, has_f32: false, has_gradient: false },
+    Case { name: "flash_attn_windowed", run: flash_attn_windowed, has_f32: false, has_gradient: true },
+    Case {
+        name: "flash_attn_windowed, few queries",
+        run: flash_attn_windowed_few_queries,
+        has_f32: false,
+        has_gradient: true,
+    },
     Case { name: "flash_attn_alibi", run: flash_attn_alibi, has_f32: false, has_gradient: false },
-    Case { name: "flash_attn_varlen", run: flash_attn_varlen, has_f32: false, has_gradient: false },
+    Case {
+        name: "flash_attn_varlen",
+        run: |r| flash_attn_varlen(r, [None, Some(0)]),
+        has_f32: false,
+        has_gradient: true,
+    },
+    Case {
+        name: "flash_attn_varlen_windowed",
+        run: |r| flash_attn_varlen(r, [Some(3), Some(1)]),
+        has_f32: false,
+        has_gradient: true,
+    },
     Case { name: "cache", run: cache, has_f32: false, has_gradient: false },
     Case { name: "cache in pages", run: paged_cache, has_f32: false, has_gradient: false },
     Case { name: "cache, rotated", run: rotated_cache, has_f32: false, has_gradient: false },
@@ -241,10 +259,22 @@ fn flash_attn_depth_80(random: &mut Random) -> Result<Pair> {
     Ok((found, reference::attention(&of, 0.1, [None, Some(0)], None)?))
 }
 
+fn flash_attn_depth_136(random: &mut Random) -> Result<Pair> {
+    let ([q, k, v], of) = random.pairs([&[1, 6, 2, 136], &[1, 20, 1, 136], &[1, 20, 1, 136]])?;
+    let found = tma_candle::flash_attn_windowed(&q, &k, &v, 0.1, Some(9), None, false)?;
+    Ok((found, reference::attention(&of, 0.1, [Some(9), None], None)?))
+}
+
 fn flash_attn_windowed(random: &mut Random) -> Result<Pair> {
     let ([q, k, v], of) = random.pairs([&[1, 24, 2, 64], &[1, 24, 2, 64], &[1, 24, 2, 64]])?;
     let found = tma_candle::flash_attn_windowed(&q, &k, &v, 0.125, Some(5), Some(2), false)?;
     Ok((found, reference::attention(&of, 0.125, [Some(5), Some(2)], None)?))
+}
+
+fn flash_attn_windowed_few_queries(random: &mut Random) -> Result<Pair> {
+    let ([q, k, v], of) = random.pairs([&[1, 7, 2, 64], &[1, 24, 2, 64], &[1, 24, 2, 64]])?;
+    let found = tma_candle::flash_attn_windowed(&q, &k, &v, 0.125, Some(5), Some(0), false)?;
+    Ok((found, reference::attention(&of, 0.125, [Some(5), Some(0)], None)?))
 }
 
 fn flash_attn_alibi(random: &mut Random) -> Result<Pair> {
@@ -255,19 +285,27 @@ fn flash_attn_alibi(random: &mut Random) -> Result<Pair> {
     Ok((found, reference::attention(&of, 0.125, [None, Some(0)], Some(&slopes))?))
 }
 
-fn flash_attn_varlen(random: &mut Random) -> Result<Pair> {
+/// Computes attention of two packed sequences with a window.
+fn flash_attn_varlen(random: &mut Random, window: [Option<usize>; 2]) -> Result<Pair> {
     let ([q, k, v], [of_q, of_k, of_v]) = random.pairs([&[25, 2, 64], &[31, 2, 64], &[31, 2, 64]])?;
     let (queries, keys) = ([0_u32, 9, 25], [0_u32, 11, 31]);
-    let lengths = [Tensor::new(&queries, q.device())?, Tensor::new(&keys, q.device())?];
-    let found =
-        tma_candle::flash_attn_varlen(&q, &k, &v, &lengths[0], &lengths[1], 16, 20, 0.125, true, false)?;
+    let [of_queries, of_keys] = [Tensor::new(&queries, q.device())?, Tensor::new(&keys, q.device())?];
+    let [left, right] = window;
+    let found = match window {
+        [None, Some(0)] => {
+            tma_candle::flash_attn_varlen(&q, &k, &v, &of_queries, &of_keys, 16, 20, 0.125, true, false)
+        }
+        _ => tma_candle::flash_attn_varlen_windowed(
+            &q, &k, &v, &of_queries, &of_keys, 16, 20, 0.125, left, right, false,
+        ),
+    }?;
     let mut wanted = vec![];
     for i in 0..2 {
         let part = |tensor: &Tensor, starts: [u32; 3]| {
             tensor.narrow(0, starts[i] as usize, (starts[i + 1] - starts[i]) as usize)?.unsqueeze(0)
         };
         let of = [part(&of_q, queries)?, part(&of_k, keys)?, part(&of_v, keys)?];
-        wanted.push(reference::attention(&of, 0.125, [None, Some(0)], None)?.squeeze(0)?);
+        wanted.push(reference::attention(&of, 0.125, window, None)?.squeeze(0)?);
     }
     Ok((found, Tensor::cat(&wanted, 0)?))
 }

@@ -7,7 +7,7 @@ use tma_kernels::attention::{
 use tma_runtime::prelude::*;
 
 use super::{Differentiated, Gradients};
-use crate::attention::{HEADS_FIRST, heads};
+use crate::attention::{HEADS_FIRST, Mask, Packed, heads};
 use crate::by_element;
 use crate::error::Result;
 use crate::operation::Operation;
@@ -16,14 +16,20 @@ use crate::operation::Operation;
 pub(super) fn gradients(
     of: &Differentiated<'_>,
     lse: &Tensor,
-    scale: f32,
-    causal: bool,
+    mask: Mask,
+    packed: Option<&Packed>,
 ) -> Result<Gradients> {
     let [q, k, v] = [0, 1, 2].map(|i| &of.tensors[i]);
     let zeros = |tensor: &Tensor| Tensor::zeros(tensor.shape(), tensor.dtype(), tensor.device());
     let (dk, dv) = (zeros(k)?, zeros(v)?);
-    let inputs = [("q", q), ("k", k), ("v", v), ("o", &of.result), ("do", &of.dy), ("lse", lse)];
-    let operation = Operation { updated: &[("dk", &dk), ("dv", &dv)], ..Operation::new(of.name, &inputs) };
+    let mut inputs = vec![("q", q), ("k", k), ("v", v), ("o", &of.result), ("do", &of.dy), ("lse", lse)];
+    inputs.extend(packed.into_iter().flat_map(Packed::arguments));
+    let operation = Operation {
+        updated: &[("dk", &dk), ("dv", &dv)],
+        // Nothing is stored to the rows of packed queries that belong to no sequence.
+        is_partial: packed.is_some(),
+        ..Operation::new(of.name, &inputs)
+    };
     let dq = by_element!(of.name, "q", q, [bf16, f16], T => operation.run::<T>(q.shape(), |call| {
         let forward = AttentionForward {
             q: heads::<T>(call, "q")?,
@@ -40,8 +46,11 @@ pub(super) fn gradients(
         };
         let mut workspace = call.queue().attention_workspace();
         let options = AttentionBackwardOptions {
-            causal,
-            scale: Some(scale),
+            causal: mask.is_causal(),
+            window: mask.left,
+            window_after: mask.window_after(),
+            scale: Some(mask.scale),
+            lengths: packed.map(|packed| packed.lengths(call)).transpose()?,
             workspace: Some(&mut workspace),
             ..AttentionBackwardOptions::default()
         };

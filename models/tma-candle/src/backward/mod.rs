@@ -16,6 +16,7 @@ use candle_core::{
 use tma_kernels::gemm::Activation;
 use tma_kernels::model::Gate;
 
+use crate::attention::{Mask, Packed};
 use crate::error::Result;
 use crate::operation::{Argument, Operation};
 use crate::rotary_emb::{Axes, rotated_back};
@@ -27,9 +28,10 @@ pub(crate) enum Backward {
     Unsupported(&'static str),
     /// Those of `x`, `weight` and perhaps `bias`, before this activation.
     Linear(Activation),
-    /// Those of `q`, `k` and `v`, batch × sequence × heads × depth. `lse` has the logarithm of each
-    /// row's sum of exponentials, batch × heads × queries, if a gradient is wanted.
-    Attention { scale: f32, causal: bool, lse: Option<Tensor> },
+    /// Those of `q`, `k` and `v`, batch × sequence × heads × depth, or without the batch if sequences
+    /// are packed. `lse` has the logarithm of each row's sum of exponentials, batch × heads ×
+    /// queries, if a gradient is wanted.
+    Attention { mask: Mask, packed: Option<Packed>, lse: Option<Tensor> },
     /// Those of `x`, `weight` and perhaps `bias`.
     Norm { is_centred: bool, eps: f32 },
     /// That of `x`, from the result.
@@ -79,8 +81,8 @@ fn gradients(backward: &Backward, of: &Differentiated<'_>) -> Result<Gradients> 
     match *backward {
         Backward::Unsupported(reason) => bail!("{}: there is no gradient: {reason}", of.name),
         Backward::Linear(activation) => linear::gradients(of, activation),
-        Backward::Attention { scale, causal, lse: Some(ref lse) } => {
-            attention::gradients(of, lse, scale, causal)
+        Backward::Attention { mask, ref packed, lse: Some(ref lse) } => {
+            attention::gradients(of, lse, mask, packed.as_ref())
         }
         Backward::Attention { lse: None, .. } => bail!("{}: no input had a gradient", of.name),
         Backward::Norm { is_centred, eps } => rows::norm(of, is_centred, eps),
@@ -112,13 +114,16 @@ impl Finished {
         Self { name, result: Mutex::new(Some(result)), backward: backward.clone() }
     }
 
-    /// Returns the tensor of the result. Only operations without gradients have more than three
-    /// inputs: they keep one that is tracked.
+    /// Returns the tensor of the result. candle's operations have at most three inputs: of more, only
+    /// the first three may have gradients. If another one is tracked, the operation has none: it
+    /// keeps the input that tells of it.
     pub(crate) fn of(self, inputs: &[Argument<'_>], tracked: &Argument<'_>) -> Result<Tensor> {
         match *inputs {
             [(_, a)] => a.apply_op1(self),
             [(_, a), (_, b)] => a.apply_op2(b, self),
-            [(_, a), (_, b), (_, c)] => a.apply_op3(b, c, self),
+            [(_, a), (_, b), (_, c), ref rest @ ..] if rest.iter().all(|(_, x)| !x.track_op()) => {
+                a.apply_op3(b, c, self)
+            }
             _ => tracked.1.apply_op1(self),
         }
     }
