@@ -2,6 +2,7 @@
 
 use tma_runtime::prelude::*;
 
+use super::collectives;
 use super::runner::Test;
 use crate::compare::same;
 use crate::random::hash;
@@ -18,7 +19,9 @@ const ROUNDS: usize = 2;
 
 /// Returns the tests. They run on teams of their own, not on the device of the run.
 pub fn tests() -> Vec<Test> {
-    tests_on(|_| team())
+    let mut tests = tests_on(|_| team());
+    tests.extend(collectives::tests_on(|_| team()));
+    tests
 }
 
 /// Returns the tests with two ranks on the device of the run.
