@@ -15,7 +15,9 @@ use tma_kernels::{AttentionOptions, Lengths, attention};
 use tma_runtime::launch::{Arg, KernelSpec, launch};
 use tma_runtime::prelude::*;
 
-use crate::gpu::collectives::{Extent, gathered_and_scattered, reduced};
+use crate::gpu::collectives::{
+    Extent, gathered_and_scattered, reduced, rounds_of_parts, rounds_of_pieces, rounds_of_sums,
+};
 use crate::gpu::runner::Test;
 use crate::random::hash;
 
@@ -36,6 +38,9 @@ pub fn tests() -> Vec<Test> {
         test("all_gather_and_reduce_scatter", |device| {
             gathered_and_scattered::<f32>(&Team::on(device, RANKS)?, &[OF_TWO_BLOCKS])
         }),
+        test("rounds_of_sums", |device| rounds_of_sums(&Team::on(device, RANKS)?)),
+        test("rounds_of_pieces", |device| rounds_of_pieces(&Team::on(device, RANKS)?)),
+        test("rounds_of_parts", |device| rounds_of_parts(&Team::on(device, RANKS)?)),
     ]
 }
 

@@ -10,7 +10,9 @@ use tma_kernels::team::{
     all_reduce, one_shot_bytes, reduce_scatter,
 };
 use tma_runtime::prelude::*;
-use tma_tests::gpu::collectives::{Extent, Summand, gathered_and_scattered, reduced};
+use tma_tests::gpu::collectives::{
+    Extent, Summand, gathered_and_scattered, reduced, rounds_of_parts, rounds_of_pieces, rounds_of_sums,
+};
 
 /// The seeds of each test.
 const SEEDS: Range<u64> = 0..3;
@@ -72,6 +74,13 @@ fn bf16_is_gathered_and_scattered() -> anyhow::Result<()> {
 #[test]
 fn f16_is_gathered_and_scattered() -> anyhow::Result<()> {
     on_teams(|team| gathered_and_scattered::<f16>(team, &EXTENTS))
+}
+
+#[test]
+fn ranks_synchronise_within_a_launch() -> anyhow::Result<()> {
+    on_teams(rounds_of_sums)?;
+    on_teams(rounds_of_pieces)?;
+    on_teams(rounds_of_parts)
 }
 
 /// A thread has several vectors of each rank, in both loops of the kernels.

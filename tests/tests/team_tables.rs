@@ -86,7 +86,8 @@ fn launched_with(added: Vec<Arg<'_>>, has_offsets: bool, team: &Team) -> Result<
     inbox.to_vecs()
 }
 
-/// What a table adds is the same on every rank. A tensor on one device is no tensor of the others.
+/// Arguments that a table adds are the same on every rank. A tensor on one device is no tensor of the
+/// others.
 #[test]
 fn a_table_adds_arguments_for_every_rank() -> Result<(), Error> {
     let team = Team::simulator(2)?;

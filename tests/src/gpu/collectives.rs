@@ -181,6 +181,128 @@ pub fn gathered_and_scattered<T: Summand>(team: &Team, extents: &[Extent]) -> an
     Ok(())
 }
 
+/// Kernels that call the device functions of collectives several times. Simulated ranks end a launch
+/// before the next one begins on any of them, so that only these show what the barriers order.
+#[tma_module]
+mod kernels {
+    use tma_kernels::team::kernel::collectives::{THREADS, copy_to_all, reduce_in_place, reduce_own_piece};
+    use tma_runtime::prelude::*;
+
+    /// Adds 1 to each element.
+    #[tma_device]
+    fn increase(x: Global<f32>) {
+        let mut i = thread_idx().x;
+        while (i as u64) < x.len() {
+            x.set(i, x.get(i) + 1.0);
+            i += THREADS;
+        }
+    }
+
+    /// In each round, increases the elements, and adds them up.
+    #[tma_kernel(threads = 512)]
+    pub fn rounds_of_sums(x: Peers<Global<f32>>, workspace: Peers<Global<u32>>, rounds: u32) {
+        for _ in 0..rounds {
+            increase(x.own());
+            reduce_in_place::<f32, 1, 4, 4>(x, workspace);
+        }
+    }
+
+    /// In each round, increases the elements, and adds up pieces.
+    #[tma_kernel(threads = 512)]
+    pub fn rounds_of_pieces(
+        x: Peers<Global<f32>>,
+        out: Peers<Global<f32>>,
+        workspace: Peers<Global<u32>>,
+        rounds: u32,
+    ) {
+        for _ in 0..rounds {
+            increase(x.own());
+            reduce_own_piece::<f32, 1, 4, 4>(x, out, workspace);
+        }
+    }
+
+    /// In each round, adds the part of rank 0 to that of each rank, and gathers all parts.
+    #[tma_kernel(threads = 512)]
+    pub fn rounds_of_parts(
+        part: Peers<Global<f32>>,
+        all: Peers<Global<f32>>,
+        workspace: Peers<Global<u32>>,
+        rounds: u32,
+    ) {
+        let own = part.own();
+        for _ in 0..rounds {
+            let mut i = thread_idx().x;
+            while (i as u64) < own.len() {
+                own.set(i, own.get(i) + all.own().get(i));
+                i += THREADS;
+            }
+            copy_to_all::<f32, 4>(part, all, workspace);
+        }
+    }
+}
+
+/// The rounds of a launch.
+const ROUNDS: usize = 3;
+
+/// Returns whole numbers of each rank, whose sums are exact, and flags for a block.
+fn whole_numbers(team: &Team, len: usize) -> anyhow::Result<(Vec<Vec<f32>>, SymmetricTensor<u32, 1>)> {
+    let of_rank = |rank| (0..len as u64).map(|i| (hash(600 + rank, i) % 100) as f32).collect();
+    Ok(((0..team.ranks() as u64).map(of_rank).collect(), team.zeros([8])?))
+}
+
+/// Adds up the elements of all ranks several times in a launch.
+///
+/// # Errors
+///
+/// An error of the launch, or wrong sums.
+pub fn rounds_of_sums(team: &Team) -> anyhow::Result<()> {
+    let len = 700 * team.ranks() + 1;
+    let (mut host, mut flags) = whole_numbers(team, len)?;
+    let mut x = team.tensors(&host, [len])?;
+    kernels::rounds_of_sums::launch(team, 1, &mut x, &mut flags, ROUNDS as u32)?;
+    for _ in 0..ROUNDS {
+        host.iter_mut().flatten().for_each(|x| *x += 1.0);
+        host = vec![sums(&host); team.ranks()];
+    }
+    x.to_vecs()?.iter().zip(&host).try_for_each(|(found, wanted)| same("sums", found, wanted))
+}
+
+/// Adds up the pieces of all ranks several times in a launch.
+///
+/// # Errors
+///
+/// An error of the launch, or wrong sums.
+pub fn rounds_of_pieces(team: &Team) -> anyhow::Result<()> {
+    let (ranks, piece) = (team.ranks(), 2052);
+    let (mut host, mut flags) = whole_numbers(team, ranks * piece)?;
+    let mut x = team.tensors(&host, [ranks * piece])?;
+    let mut out = team.zeros::<f32, 1>([piece])?;
+    kernels::rounds_of_pieces::launch(team, 1, &mut x, &mut out, &mut flags, ROUNDS as u32)?;
+    host.iter_mut().flatten().for_each(|x| *x += ROUNDS as f32);
+    let sums = sums(&host);
+    let wanted = sums.chunks(piece);
+    out.to_vecs()?.iter().zip(wanted).try_for_each(|(found, wanted)| same("pieces", found, wanted))
+}
+
+/// Gathers the parts of all ranks several times in a launch.
+///
+/// # Errors
+///
+/// An error of the launch, or wrong parts.
+pub fn rounds_of_parts(team: &Team) -> anyhow::Result<()> {
+    let (ranks, len) = (team.ranks(), 2052);
+    let (mut host, mut flags) = whole_numbers(team, len)?;
+    let mut part = team.tensors(&host, [len])?;
+    let mut all = team.zeros::<f32, 1>([ranks * len])?;
+    kernels::rounds_of_parts::launch(team, 1, &mut part, &mut all, &mut flags, ROUNDS as u32)?;
+    for _ in 1..ROUNDS {
+        let first = host.first().cloned().unwrap_or_default();
+        host.iter_mut().for_each(|part| part.iter_mut().zip(&first).for_each(|(x, first)| *x += first));
+    }
+    let wanted = host.concat();
+    all.to_vecs()?.iter().try_for_each(|found| same("the parts of all ranks", found, &wanted))
+}
+
 /// Extents around vectors, blocks and what is exchanged in one shot.
 const EXTENTS: [Extent; 8] = [
     Extent { len: 5, before: 0, blocks: None },
@@ -211,7 +333,16 @@ pub fn tests_on(team: fn(&Device) -> Result<Team, Error>) -> Vec<Test> {
             test("gathered_and_scattered", |team| gathered_and_scattered::<T>(team, &EXTENTS)),
         ]
     }
-    let mut tests = of::<f32>(team, "f32");
+    let rounds = |test: &str, run: fn(&Team) -> anyhow::Result<()>| Test {
+        name: format!("teams::{test}"),
+        run: Box::new(move |device| run(&team(device)?)),
+    };
+    let mut tests = vec![
+        rounds("rounds_of_sums", rounds_of_sums),
+        rounds("rounds_of_pieces", rounds_of_pieces),
+        rounds("rounds_of_parts", rounds_of_parts),
+    ];
+    tests.extend(of::<f32>(team, "f32"));
     tests.extend(of::<bf16>(team, "bf16"));
     tests.extend(of::<f16>(team, "f16"));
     tests

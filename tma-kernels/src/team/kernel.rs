@@ -130,20 +130,14 @@ pub mod collectives {
     /// stores the sums in the memory of all ranks.
     ///
     /// Only one thread of all ranks reads and writes an element, so that nothing else has to be
-    /// ordered. The barriers are needed against what runs before and after: the elements of all ranks
-    /// must be there, and a rank must not end before the others have stored its sums.
-    #[tma_kernel(threads = THREADS, min_blocks = 1, unchecked, instances(
-        T in [bf16, f16, f32],
-        G in [single = 1, pairs = 2, threes = 3, fours = 4],
-        let V = 16 / size_of::<T>(),
-        let L = G * VECTORS,
-    ))]
-    pub fn two_shot<T, const G: usize, const V: usize, const L: usize>(
+    /// ordered. The barriers are needed against what comes before and after: the elements of all ranks
+    /// must be there, and a rank must not go on before the others have stored its sums. Each block waits for the same block of other ranks alone. In a
+    /// kernel that also writes or reads `x` there is therefore one block.
+    #[tma_device]
+    pub fn reduce_in_place<T: TileElement + Number, const G: usize, const V: usize, const L: usize>(
         x: Peers<Global<T>>,
         workspace: Peers<Global<u32>>,
-    ) where
-        T: TileElement + Number,
-    {
+    ) {
         sync_team(workspace);
         let len = x.own().len();
         let vectors = len / V as u64;
@@ -169,6 +163,22 @@ pub mod collectives {
             }
         }
         sync_team(workspace);
+    }
+
+    /// Adds up tensors by [`reduce_in_place`].
+    #[tma_kernel(threads = THREADS, min_blocks = 1, unchecked, instances(
+        T in [bf16, f16, f32],
+        G in [single = 1, pairs = 2, threes = 3, fours = 4],
+        let V = 16 / size_of::<T>(),
+        let L = G * VECTORS,
+    ))]
+    pub fn two_shot<T, const G: usize, const V: usize, const L: usize>(
+        x: Peers<Global<T>>,
+        workspace: Peers<Global<u32>>,
+    ) where
+        T: TileElement + Number,
+    {
+        reduce_in_place::<T, G, V, L>(x, workspace);
     }
 
     /// Replaces the elements of this rank by their sums over all ranks. Each block copies its elements
@@ -228,19 +238,12 @@ pub mod collectives {
 
     /// Adds up the piece of each rank that belongs to this one: `x` has a piece of the length of `out`
     /// for each rank. Pieces begin at multiples of a vector.
-    #[tma_kernel(threads = THREADS, min_blocks = 1, unchecked, instances(
-        T in [bf16, f16, f32],
-        G in [single = 1, pairs = 2, threes = 3, fours = 4],
-        let V = 16 / size_of::<T>(),
-        let L = G * VECTORS,
-    ))]
-    pub fn reduce_scatter<T, const G: usize, const V: usize, const L: usize>(
+    #[tma_device]
+    pub fn reduce_own_piece<T: TileElement + Number, const G: usize, const V: usize, const L: usize>(
         x: Peers<Global<T>>,
         out: Peers<Global<T>>,
         workspace: Peers<Global<u32>>,
-    ) where
-        T: TileElement + Number,
-    {
+    ) {
         sync_team(workspace);
         let own = out.of(rank());
         let len = own.len();
@@ -266,24 +269,36 @@ pub mod collectives {
         if last < len {
             own.set(last, sum_of_element(x, piece + last));
         }
-        // The next kernel may overwrite `x`, which all ranks must have read.
+        // What comes next may overwrite `x`, which all ranks must have read.
         sync_team(workspace);
     }
 
-    /// Copies this rank's part to its place in the memory of all ranks. Places begin at multiples of a
-    /// vector.
+    /// Adds up pieces by [`reduce_own_piece`].
     #[tma_kernel(threads = THREADS, min_blocks = 1, unchecked, instances(
         T in [bf16, f16, f32],
+        G in [single = 1, pairs = 2, threes = 3, fours = 4],
         let V = 16 / size_of::<T>(),
+        let L = G * VECTORS,
     ))]
-    pub fn all_gather<T, const V: usize>(
-        part: Peers<Global<T>>,
-        all: Peers<Global<T>>,
+    pub fn reduce_scatter<T, const G: usize, const V: usize, const L: usize>(
+        x: Peers<Global<T>>,
+        out: Peers<Global<T>>,
         workspace: Peers<Global<u32>>,
     ) where
         T: TileElement + Number,
     {
-        // What other ranks launched before may still read or write their memory.
+        reduce_own_piece::<T, G, V, L>(x, out, workspace);
+    }
+
+    /// Copies this rank's part to its place in the memory of all ranks. Places begin at multiples of a
+    /// vector.
+    #[tma_device]
+    pub fn copy_to_all<T: TileElement + Number, const V: usize>(
+        part: Peers<Global<T>>,
+        all: Peers<Global<T>>,
+        workspace: Peers<Global<u32>>,
+    ) {
+        // Other ranks may still read or write their memory.
         sync_team(workspace);
         let own = part.of(rank());
         let len = own.len();
@@ -315,6 +330,21 @@ pub mod collectives {
             }
         }
         sync_team(workspace);
+    }
+
+    /// Gathers parts by [`copy_to_all`].
+    #[tma_kernel(threads = THREADS, min_blocks = 1, unchecked, instances(
+        T in [bf16, f16, f32],
+        let V = 16 / size_of::<T>(),
+    ))]
+    pub fn all_gather<T, const V: usize>(
+        part: Peers<Global<T>>,
+        all: Peers<Global<T>>,
+        workspace: Peers<Global<u32>>,
+    ) where
+        T: TileElement + Number,
+    {
+        copy_to_all::<T, V>(part, all, workspace);
     }
 }
 

@@ -175,7 +175,7 @@ pub fn all_gather<'t, T: ModelElement, const N: usize, const M: usize>(
     let len = same_len("part", ranks, part.iter().map(TensorView::shape))?;
     let of_all = same_len("all", ranks, all.iter().map(TensorViewMut::shape))?;
     if of_all != ranks * len {
-        return Err(other_len("all", all.first().map(TensorViewMut::shape), "part", [ranks, len]));
+        return Err(other_len("all", all.first().map(TensorViewMut::shape), "part", ranks, len));
     }
     if len == 0 {
         return Ok(());
@@ -231,7 +231,7 @@ pub fn reduce_scatter<'t, T: ModelElement, const N: usize, const M: usize>(
     let len = same_len("out", ranks, out.iter().map(TensorViewMut::shape))?;
     let of_x = same_len("x", ranks, x.iter().map(TensorView::shape))?;
     if of_x != ranks * len {
-        return Err(other_len("x", x.first().map(TensorView::shape), "out", [ranks, len]));
+        return Err(other_len("x", x.first().map(TensorView::shape), "out", ranks, len));
     }
     if len == 0 {
         return Ok(());
@@ -309,7 +309,8 @@ fn other_len<const N: usize>(
     tensor: &'static str,
     found: Option<[usize; N]>,
     piece: &str,
-    [ranks, len]: [usize; 2],
+    ranks: usize,
+    len: usize,
 ) -> CollectiveError {
     let wanted = format!("{} elements: the {len} of `{piece}` for each of {ranks} ranks", ranks * len);
     CollectiveError::Shape { tensor, rank: 0, found: found.map_or_else(Vec::new, Vec::from), wanted }

@@ -20,12 +20,8 @@ const SLOTS: usize = 2;
 /// The memory of a team's collectives on each rank: the flags of barriers, which begin as zeros, and
 /// slots for tensors that are exchanged at once.
 ///
-/// It belongs to a team, and any collective of that team may use it. Those that are queued on the
-/// streams of the team run in order. A collective that runs at the same time as another one, such as in
-/// a graph of its own, needs a workspace of its own.
-///
-/// It never grows. A call that fails before it is queued leaves it as it was. A process whose ranks do
-/// not all run a call must make a new one.
+/// It belongs to a team. Any collective of that team may use it, since those that are queued on the
+/// streams of a team run in order. It never grows, and a call that is refused leaves it as it was.
 #[derive(Debug)]
 pub struct TeamWorkspace {
     /// The memory of each rank: flags, and slots after them.
