@@ -16,7 +16,8 @@ use tma_runtime::launch::{Arg, KernelSpec, launch};
 use tma_runtime::prelude::*;
 
 use crate::gpu::collectives::{
-    Extent, gathered_and_scattered, reduced, rounds_of_parts, rounds_of_pieces, rounds_of_sums,
+    Extent, gathered_and_scattered, reduced, rounds_of_parts, rounds_of_pieces, rounds_of_slots,
+    rounds_of_sums,
 };
 use crate::gpu::runner::Test;
 use crate::random::hash;
@@ -39,6 +40,7 @@ pub fn tests() -> Vec<Test> {
             gathered_and_scattered::<f32>(&Team::on(device, RANKS)?, &[OF_TWO_BLOCKS])
         }),
         test("rounds_of_sums", |device| rounds_of_sums(&Team::on(device, RANKS)?)),
+        test("rounds_of_slots", |device| rounds_of_slots(&Team::on(device, RANKS)?)),
         test("rounds_of_pieces", |device| rounds_of_pieces(&Team::on(device, RANKS)?)),
         test("rounds_of_parts", |device| rounds_of_parts(&Team::on(device, RANKS)?)),
     ]

@@ -11,7 +11,8 @@ use tma_kernels::team::{
 };
 use tma_runtime::prelude::*;
 use tma_tests::gpu::collectives::{
-    Extent, Summand, gathered_and_scattered, reduced, rounds_of_parts, rounds_of_pieces, rounds_of_sums,
+    Extent, Summand, gathered_and_scattered, reduced, rounds_of_parts, rounds_of_pieces, rounds_of_slots,
+    rounds_of_slots_apart, rounds_of_sums,
 };
 
 /// The seeds of each test.
@@ -79,8 +80,18 @@ fn f16_is_gathered_and_scattered() -> anyhow::Result<()> {
 #[test]
 fn ranks_synchronise_within_a_launch() -> anyhow::Result<()> {
     on_teams(rounds_of_sums)?;
+    on_teams(rounds_of_slots)?;
     on_teams(rounds_of_pieces)?;
     on_teams(rounds_of_parts)
+}
+
+/// With a single slot, a rank overwrites what others still read.
+#[test]
+fn one_slot_is_too_few() -> anyhow::Result<()> {
+    let run = |seed| rounds_of_slots_apart(&Team::simulator(3)?.seed(seed), 0);
+    let found: Vec<_> = SEEDS.filter_map(|seed| run(seed).err()).map(|error| error.to_string()).collect();
+    assert!(found.iter().any(|error| error.contains("race: ") && error.contains("of rank")), "{found:#?}");
+    Ok(())
 }
 
 /// A thread has several vectors of each rank, in both loops of the kernels.

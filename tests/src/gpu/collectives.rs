@@ -185,7 +185,9 @@ pub fn gathered_and_scattered<T: Summand>(team: &Team, extents: &[Extent]) -> an
 /// before the next one begins on any of them, so that only these show what the barriers order.
 #[tma_module]
 mod kernels {
-    use tma_kernels::team::kernel::collectives::{THREADS, copy_to_all, reduce_in_place, reduce_own_piece};
+    use tma_kernels::team::kernel::collectives::{
+        THREADS, copy_to_all, reduce_by_slots, reduce_in_place, reduce_own_piece,
+    };
     use tma_runtime::prelude::*;
 
     /// Adds 1 to each element.
@@ -204,6 +206,20 @@ mod kernels {
         for _ in 0..rounds {
             increase(x.own());
             reduce_in_place::<f32, 1, 4, 4>(x, workspace);
+        }
+    }
+
+    /// In each round, adds up the elements by slots in turns.
+    #[tma_kernel(threads = 512)]
+    pub fn rounds_of_slots(
+        x: Peers<Global<f32>>,
+        slots: Peers<Global<f32>>,
+        workspace: Peers<Global<u32>>,
+        slot_len: u32,
+        rounds: u32,
+    ) {
+        for _ in 0..rounds {
+            reduce_by_slots::<f32, 1, 4>(x, slots, workspace, slot_len);
         }
     }
 
@@ -265,6 +281,38 @@ pub fn rounds_of_sums(team: &Team) -> anyhow::Result<()> {
         host = vec![sums(&host); team.ranks()];
     }
     x.to_vecs()?.iter().zip(&host).try_for_each(|(found, wanted)| same("sums", found, wanted))
+}
+
+/// Adds up the elements of all ranks by slots, several times in a launch. Slots whose beginnings are
+/// `slot_len` elements apart suffice if it is at least [`SLOT_LEN`].
+///
+/// # Errors
+///
+/// An error of the launch, or wrong sums.
+pub fn rounds_of_slots_apart(team: &Team, slot_len: usize) -> anyhow::Result<()> {
+    let len = SLOT_LEN - 1;
+    let (mut host, mut flags) = whole_numbers(team, len)?;
+    let mut x = team.tensors(&host, [len])?;
+    let mut slots = team.zeros::<f32, 1>([2 * SLOT_LEN])?;
+    let rounds = ROUNDS as u32 + 1;
+    kernels::rounds_of_slots::launch(team, 1, &mut x, &mut slots, &mut flags, slot_len as u32, rounds)?;
+    for _ in 0..rounds {
+        host = vec![sums(&host); team.ranks()];
+    }
+    x.to_vecs()?.iter().zip(&host).try_for_each(|(found, wanted)| same("sums", found, wanted))
+}
+
+/// The elements of a slot: more vectors than a block has threads. The tensor has one element less, so
+/// that some of them follow its last vector.
+pub const SLOT_LEN: usize = 2100;
+
+/// Adds up the elements of all ranks by slots, several times in a launch.
+///
+/// # Errors
+///
+/// An error of the launch, or wrong sums.
+pub fn rounds_of_slots(team: &Team) -> anyhow::Result<()> {
+    rounds_of_slots_apart(team, SLOT_LEN)
 }
 
 /// Adds up the pieces of all ranks several times in a launch.
@@ -339,6 +387,7 @@ pub fn tests_on(team: fn(&Device) -> Result<Team, Error>) -> Vec<Test> {
     };
     let mut tests = vec![
         rounds("rounds_of_sums", rounds_of_sums),
+        rounds("rounds_of_slots", rounds_of_slots),
         rounds("rounds_of_pieces", rounds_of_pieces),
         rounds("rounds_of_parts", rounds_of_parts),
     ];

@@ -186,23 +186,17 @@ pub mod collectives {
     /// of them have copied.
     ///
     /// A block has two slots of `slot_len` elements, which it uses in turns, so that there is no
-    /// second barrier: once a block has passed the barrier with one slot, the launches before have
-    /// ended on all ranks, and nothing reads the other slot any more. The rounds of the block's
-    /// barrier select the slot. They are counted on the device, and for each block, so that grids of
-    /// calls may differ.
-    #[tma_kernel(threads = THREADS, min_blocks = 1, unchecked, instances(
-        T in [bf16, f16, f32],
-        G in [single = 1, pairs = 2, threes = 3, fours = 4],
-        let V = 16 / size_of::<T>(),
-    ))]
-    pub fn one_shot<T, const G: usize, const V: usize>(
+    /// second barrier: once a block has passed the barrier with one slot, all ranks have ended the
+    /// round before, and nothing reads the other slot any more. The rounds of the block's barrier
+    /// select the slot. They are counted on the device, and for each block, so that grids of calls may
+    /// differ.
+    #[tma_device]
+    pub fn reduce_by_slots<T: TileElement + Number, const G: usize, const V: usize>(
         x: Peers<Global<T>>,
         slots: Peers<Global<T>>,
         workspace: Peers<Global<u32>>,
         slot_len: u32,
-    ) where
-        T: TileElement + Number,
-    {
+    ) {
         let (own_x, own_slots) = (x.of(rank()), slots.of(rank()));
         let len = own_x.len();
         let vectors = len / V as u64;
@@ -234,6 +228,23 @@ pub mod collectives {
         if has_last {
             own_x.set(last, sum_of_element(slots, last_in_slot));
         }
+    }
+
+    /// Adds up tensors by [`reduce_by_slots`].
+    #[tma_kernel(threads = THREADS, min_blocks = 1, unchecked, instances(
+        T in [bf16, f16, f32],
+        G in [single = 1, pairs = 2, threes = 3, fours = 4],
+        let V = 16 / size_of::<T>(),
+    ))]
+    pub fn one_shot<T, const G: usize, const V: usize>(
+        x: Peers<Global<T>>,
+        slots: Peers<Global<T>>,
+        workspace: Peers<Global<u32>>,
+        slot_len: u32,
+    ) where
+        T: TileElement + Number,
+    {
+        reduce_by_slots::<T, G, V>(x, slots, workspace, slot_len);
     }
 
     /// Adds up the piece of each rank that belongs to this one: `x` has a piece of the length of `out`
