@@ -95,7 +95,8 @@ def times(call, calls, rounds):
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    # NCCL's watchdog queries events of other streams in a thread of its own.
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         for _ in range(calls):
             call()
     graph.replay()
