@@ -81,7 +81,8 @@ fn views<T: Summand>(
     extent: Extent,
     len: usize,
 ) -> Result<Vec<TensorView<'_, T, 1>>, Error> {
-    tensors.views().map(|view| view.slice([extent.before..extent.before + len])).collect()
+    let range = extent.before..extent.before + len;
+    tensors.views().map(|view| view.slice([range.clone()])).collect()
 }
 
 /// Returns mutable views of them.
@@ -90,7 +91,8 @@ fn views_mut<T: Summand>(
     extent: Extent,
     len: usize,
 ) -> Result<Vec<TensorViewMut<'_, T, 1>>, Error> {
-    tensors.views_mut().map(|view| view.slice([extent.before..extent.before + len])).collect()
+    let range = extent.before..extent.before + len;
+    tensors.views_mut().map(|view| view.slice([range.clone()])).collect()
 }
 
 /// Checks the tensors of all ranks, also the elements around `wanted`.

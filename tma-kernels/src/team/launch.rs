@@ -32,14 +32,15 @@ pub struct AllReduceOptions {
     /// The method. By default, tensors of at most [`one_shot_bytes`] are reduced in one shot.
     pub method: Option<AllReduceMethod>,
     /// The most blocks on each rank. Fewer of them leave multiprocessors to kernels that run at the
-    /// same time. The results do not depend on it.
+    /// same time. By default, there are up to 64 for large tensors, and up to one on each multiprocessor
+    /// in one shot. The results do not depend on it.
     pub blocks: Option<u32>,
 }
 
 /// Options of [`all_gather`] and [`reduce_scatter`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CollectiveOptions {
-    /// The most blocks on each rank.
+    /// The most blocks on each rank: up to 64 by default.
     pub blocks: Option<u32>,
 }
 
@@ -98,9 +99,8 @@ pub fn all_reduce<'t, T: ModelElement, const N: usize>(
     }
     let is_aligned = is_aligned(x.iter().map(TensorViewMut::as_ptr), 0);
     let g = group(ranks, is_aligned);
-    let blocks = most_blocks(workspace, options.blocks);
     let vectors = len / vector_len::<T>();
-    let of_one_shot = grid(vectors, blocks);
+    let of_one_shot = grid(vectors, most_blocks(workspace, options.blocks, workspace.blocks()));
     // The elements after the last vector are in a slot with others.
     let slot_bytes = (vectors.div_ceil(of_one_shot) + 1) * VECTOR_BYTES;
     let fits = slot_bytes <= workspace.slot_bytes();
@@ -124,7 +124,8 @@ pub fn all_reduce<'t, T: ModelElement, const N: usize>(
             kernel.launch(on, Grid::x(of_one_shot as u32), x, slots, flags, slot_len)?;
         }
         AllReduceMethod::TwoShot => {
-            let blocks = grid(vectors.div_ceil(ranks), blocks.min(BANDWIDTH_BLOCKS));
+            let most = most_blocks(workspace, options.blocks, BANDWIDTH_BLOCKS);
+            let blocks = grid(vectors.div_ceil(ranks), most);
             let table = match is_aligned {
                 true => collectives::two_shot::table_of::<T>(),
                 false => elements::two_shot::table_of::<T>(),
@@ -181,7 +182,7 @@ pub fn all_gather<'t, T: ModelElement, const N: usize, const M: usize>(
         return Ok(());
     }
     let addresses = part.iter().map(TensorView::as_ptr).chain(all.iter().map(TensorViewMut::as_ptr));
-    let blocks = most_blocks(workspace, options.blocks).min(BANDWIDTH_BLOCKS);
+    let blocks = most_blocks(workspace, options.blocks, BANDWIDTH_BLOCKS);
     let blocks = grid(len / vector_len::<T>(), blocks);
     let table = match is_aligned(addresses, len * size_of::<T>()) {
         true => collectives::all_gather::table_of::<T>(),
@@ -238,7 +239,7 @@ pub fn reduce_scatter<'t, T: ModelElement, const N: usize, const M: usize>(
     }
     let addresses = x.iter().map(TensorView::as_ptr).chain(out.iter().map(TensorViewMut::as_ptr));
     let is_aligned = is_aligned(addresses, len * size_of::<T>());
-    let blocks = most_blocks(workspace, options.blocks).min(BANDWIDTH_BLOCKS);
+    let blocks = most_blocks(workspace, options.blocks, BANDWIDTH_BLOCKS);
     let blocks = grid(len / vector_len::<T>(), blocks);
     let table = match is_aligned {
         true => collectives::reduce_scatter::table_of::<T>(),
@@ -270,9 +271,9 @@ const fn vector_len<T>() -> usize {
     VECTOR_BYTES / size_of::<T>()
 }
 
-/// Returns the most blocks of a grid, at least 1.
-fn most_blocks(workspace: &TeamWorkspace, wanted: Option<u32>) -> usize {
-    wanted.map_or(workspace.blocks(), |wanted| workspace.blocks().min(wanted as usize)).max(1)
+/// Returns the most blocks of a grid: those that are wanted, or else `usual` ones.
+fn most_blocks(workspace: &TeamWorkspace, wanted: Option<u32>, usual: usize) -> usize {
+    wanted.map_or(usual, |wanted| wanted as usize).clamp(1, workspace.blocks())
 }
 
 /// Returns the blocks that have a vector for each thread, or `most`.
