@@ -14,19 +14,20 @@ import json
 import os
 import socket
 import statistics
-import sys
 import time
 
 # Before NCCL and PyTorch read them.
 os.environ["NCCL_NVLS_ENABLE"] = "0"
 os.environ["TORCH_SYMM_MEM_DISABLE_MULTICAST"] = "1"
 
+import rounds  # noqa: E402
+
 try:
     import torch
     import torch.distributed as dist
     import torch.multiprocessing as mp
 except ModuleNotFoundError as error:
-    sys.exit(f"there is no {error.name}; install PyTorch for CUDA: `pip install torch`")
+    rounds.missing(f"there is no {error.name}", "install PyTorch for CUDA: `pip install torch`")
 
 SIZES = [1 << log for log in range(10, 31)]
 ELEMENTS = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
@@ -85,7 +86,7 @@ def slowest(value):
     return value.item()
 
 
-def times(call, calls, rounds):
+def times(call, calls, repetitions):
     """Returns the microseconds of a call, on the device and on the host."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -102,7 +103,7 @@ def times(call, calls, rounds):
     graph.replay()
     torch.cuda.synchronize()
     device, wall = [], []
-    for _ in range(rounds):
+    for _ in range(repetitions):
         dist.barrier()
         torch.cuda.synchronize()
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -167,7 +168,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     args = parser.parse_args()
     if args.ranks < 2:
-        sys.exit("there are fewer than two GPUs")
+        rounds.missing("there are fewer than two GPUs", "run it on a machine with several")
     os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "localhost", str(port())
     mp.spawn(measure, args=(args.ranks, args), nprocs=args.ranks)
 
