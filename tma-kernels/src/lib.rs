@@ -38,9 +38,10 @@
 //! | [`model::cross_entropy()`], [`model::linear_cross_entropy`] | losses of logits or of a last layer, and gradients |
 //! | [`optimizer::AdamW`], [`optimizer::sum_squares`] | an optimiser, with the norm of all gradients |
 //! | [`model::route`], [`model::gather`], [`model::combine`] | the experts of tokens, and rows on the way to them and back |
+//! | [`team::all_reduce`], [`team::reduce_scatter`], [`team::all_gather`] | sums and copies of tensors over the GPUs of a team |
 //!
-//! The first argument of each is a device, a stream or a capture, as for any launch. Arguments that
-//! do not match are an error with a code. `#[tma_module(from = ..)]` derives kernels from those of
+//! The first argument of each is a device, a stream or a capture, as for any launch, or a team.
+//! Arguments that do not match are an error with a code. `#[tma_module(from = ..)]` derives kernels from those of
 //! [`gemm::full`], with a function of the caller's between sums and result.
 //!
 //! # Features

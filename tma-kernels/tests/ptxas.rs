@@ -26,6 +26,7 @@ use tma_kernels::model::{
     bias, cross_entropy, embedding, experts, gated, norm, quantize, rotary, sample, softmax, sums,
 };
 use tma_kernels::optimizer::kernel::flat;
+use tma_kernels::team::kernel::{collectives, elements};
 use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas::{self, PtxasReport};
@@ -108,7 +109,13 @@ fn every_instance_is_assembled_as_expected() {
     let gradients = gradients.chain(&backward_general::rows::sinks::INSTANCES);
     let optimizer = flat::adamw::INSTANCES.iter().chain(&flat::squares::INSTANCES);
     let optimizer = optimizer.chain([&flat::begin::SPEC, &flat::set_rate::SPEC]);
-    let kernels: Vec<_> = products.chain(others).chain(rows).chain(gradients).chain(optimizer).collect();
+    let teams = collectives::one_shot::INSTANCES.iter().chain(&collectives::two_shot::INSTANCES);
+    let teams =
+        teams.chain(&collectives::reduce_scatter::INSTANCES).chain(&collectives::all_gather::INSTANCES);
+    let teams = teams.chain(&elements::one_shot::INSTANCES).chain(&elements::two_shot::INSTANCES);
+    let teams = teams.chain(&elements::reduce_scatter::INSTANCES).chain(&elements::all_gather::INSTANCES);
+    let kernels = products.chain(others).chain(rows).chain(gradients).chain(optimizer).chain(teams);
+    let kernels: Vec<_> = kernels.collect();
     let parts = thread::available_parallelism().map_or(1, usize::from);
     let messages: Vec<_> = thread::scope(|scope| {
         // Each thread gets some instances of each kernel, since kernels differ in the time they

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tma_runtime::prelude::*;
 
+use super::collectives;
 use super::runner::Test;
 use crate::compare::same;
 use crate::kernels::faults::Fault;
@@ -21,7 +22,9 @@ const ROUNDS: usize = 2;
 
 /// Returns the tests. They run on teams of their own, not on the device of the run.
 pub fn tests() -> Vec<Test> {
-    tests_on(|_| team())
+    let mut tests = tests_on(|_| team());
+    tests.extend(collectives::tests_on(|_| team()));
+    tests
 }
 
 /// Returns the tests with two ranks on the device of the run.

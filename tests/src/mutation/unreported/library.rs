@@ -2,11 +2,13 @@
 //! [`library`](crate::library) launches.
 
 use super::Unreported;
-use super::kinds::{CP_FENCEPROXY, DRAINED, LATER_GROUP, ONE_SUM, REGISTERS, last_wait, of, of_one_block};
+use super::kinds::{
+    CP_FENCEPROXY, DRAINED, LATER_GROUP, ONE_SUM, REGISTERS, last_wait, of, of_one_block, own_flag,
+};
 use crate::mutation::steps::Change::{
-    ArriveRemoved, CommitRemoved, FenceRemoved, GroupWaitRemoved, MadePlain, OnlyRead, PendingRaised,
-    RegisterFenceRemoved, RegistersRemoved, ScopeNarrowed, SyncRemoved, TriedOnce, WaitRemoved,
-    WarpSyncRemoved,
+    ArriveRemoved, CommitRemoved, FenceRemoved, GroupWaitRemoved, MadePlain, OnlyRead, OrderDropped,
+    PendingRaised, RegisterFenceRemoved, RegistersRemoved, ScopeNarrowed, SyncRemoved, TriedOnce,
+    WaitRemoved, WarpSyncRemoved,
 };
 
 const EDGE_OF_C: &str = "Threads store the edge of C, which no tile of this problem has.";
@@ -29,6 +31,15 @@ pub(super) const MISSED: &[Unreported] = &[
         &[TriedOnce],
         "The warps go on from one buffer to the next, in turns of the simulator that are longer than it takes to fill one: the thread that stores never comes here too early.",
     ),
+    of("two_shot::*", "barrier.sync", &[0, 2, 3], &[SyncRemoved], BETWEEN_LAUNCHES),
+    of("two_shot::*", "st.release.sys.global", &[0, 1], &[OrderDropped], BETWEEN_LAUNCHES),
+    of("two_shot::*", "ld.acquire.sys.global", &[0, 1], &[OrderDropped], BETWEEN_LAUNCHES),
+    of("reduce_scatter::*", "barrier.sync", &[0, 2, 3], &[SyncRemoved], BETWEEN_LAUNCHES),
+    of("reduce_scatter::*", "st.release.sys.global", &[0, 1], &[OrderDropped], BETWEEN_LAUNCHES),
+    of("reduce_scatter::*", "ld.acquire.sys.global", &[0, 1], &[OrderDropped], BETWEEN_LAUNCHES),
+    of("all_gather::*", "barrier.sync", &[0, 2, 3], &[SyncRemoved], BETWEEN_LAUNCHES),
+    of("all_gather::*", "st.release.sys.global", &[0, 1], &[OrderDropped], BETWEEN_LAUNCHES),
+    of("all_gather::*", "ld.acquire.sys.global", &[0, 1], &[OrderDropped], BETWEEN_LAUNCHES),
 ];
 
 /// Mutants that do no harm.
@@ -137,11 +148,25 @@ pub(super) const HARMLESS: &[Unreported] = &[
         &[SyncRemoved],
         "The warpgroup has met since all have read the biases of the tile before: to store it.",
     ),
+    flag_before("one_shot::*"),
+    flag_before("rounds_of_slots"),
+    own_flag("two_shot::*"),
+    own_flag("reduce_scatter::*"),
+    own_flag("all_gather::*"),
+    own_flag("rounds_of_sums"),
+    own_flag("rounds_of_pieces"),
+    own_flag("rounds_of_parts"),
 ];
 
 /// Waits of `drain` before its last one.
 const fn drained(kernel: &'static str, before: &'static [usize]) -> Unreported {
     of(kernel, "mbarrier.try_wait.parity.shared::cta", before, &[WaitRemoved, TriedOnce], DRAINED)
+}
+
+/// The read with which a kernel learns the round of a single barrier.
+const fn flag_before(kernel: &'static str) -> Unreported {
+    let reason = "A block reads a flag that it alone writes, before its barrier.";
+    of(kernel, "ld.relaxed.sys.global", &[0], &[MadePlain, ScopeNarrowed], reason)
 }
 
 const FEW_REGISTERS: &str =
@@ -152,6 +177,7 @@ const LAST_SLOT: &str = "Nothing is loaded after the last step, so nothing waits
 const RESET: &str =
     "The unit that counted last resets the count: what tells it so orders the additions before it.";
 const NOT_SHOWN: &str = "The problem that is run does not show it.";
+const BETWEEN_LAUNCHES: &str = "It orders launches, and simulated ranks end one before the next begins: kernels with several rounds show it.";
 const THREADS_OF_THE_BLOCK: &str = "Only threads of the same block arrive there.";
 const COPIES_OF_THE_BLOCK: &str =
     "A copy completes the phase, and the thread that arrives, of the same block, has written nothing.";
