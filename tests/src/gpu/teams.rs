@@ -3,6 +3,7 @@
 use tma_runtime::prelude::*;
 
 use super::runner::Test;
+use super::team_gemm::{gather_large, scatter_large};
 use crate::compare::same;
 use crate::random::hash;
 
@@ -18,7 +19,9 @@ const ROUNDS: usize = 2;
 
 /// Returns the tests. They run on teams of their own, not on the device of the run.
 pub fn tests() -> Vec<Test> {
-    tests_on(|_| team())
+    let mut tests = tests_on(|_| team());
+    tests.extend([test("gather_large", gather_large, |_| team()), test("scatter_large", scatter_large, |_| team())]);
+    tests
 }
 
 /// Returns the tests with two ranks on the device of the run.
@@ -27,11 +30,11 @@ pub fn tests_of_two() -> Vec<Test> {
 }
 
 fn tests_on(team: fn(&Device) -> Result<Team, Error>) -> Vec<Test> {
-    let test = |name: &str, run: fn(&Team) -> anyhow::Result<()>| Test {
-        name: format!("teams::{name}"),
-        run: Box::new(move |device| run(&team(device)?)),
-    };
-    vec![test("all_reduce", all_reduce), test("tiles_of_peers", tiles_of_peers)]
+    vec![test("all_reduce", all_reduce, team), test("tiles_of_peers", tiles_of_peers, team)]
+}
+
+fn test(name: &str, run: fn(&Team) -> anyhow::Result<()>, team: fn(&Device) -> Result<Team, Error>) -> Test {
+    Test { name: format!("teams::{name}"), run: Box::new(move |device| run(&team(device)?)) }
 }
 
 /// Opens all GPUs. A single one gets two ranks.
