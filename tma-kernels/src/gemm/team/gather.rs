@@ -220,6 +220,6 @@ impl<T: TeamElement> Matrices<'_, T> {
             tiles,
             launch,
         ];
-        Ok(team.launch_on_team(plan.spec, plan.grid, &args)?)
+        Ok(team.with().resident().launch_on_team(plan.spec, plan.grid, &args)?)
     }
 }

@@ -220,6 +220,6 @@ impl<T: TeamElement> Matrices<'_, T> {
             first_sums,
             TeamArg::scalar(workspace.launches),
         ];
-        Ok(team.launch_on_team(plan.spec, plan.grid, &args)?)
+        Ok(team.with().resident().launch_on_team(plan.spec, plan.grid, &args)?)
     }
 }
