@@ -10,10 +10,12 @@ use tma_kernels::gemm::grouped::kernel::grouped;
 use tma_kernels::gemm::ping_pong::kernels as ping_pong;
 use tma_kernels::gemm::scaled::kernel::scaled;
 use tma_kernels::gemm::{Activation, Choice, Division, GemmOptions, Tile, gemm};
+use tma_kernels::team::AllReduceMethod;
 use tma_kernels::{AttentionOptions, Lengths, attention};
 use tma_runtime::launch::{Arg, KernelSpec, launch};
 use tma_runtime::prelude::*;
 
+use crate::gpu::collectives::{Extent, gathered_and_scattered, reduced};
 use crate::gpu::runner::Test;
 use crate::random::hash;
 
@@ -29,7 +31,25 @@ pub fn tests() -> Vec<Test> {
         test("attention", attended()),
         test("attention_of_lengths", of_lengths()),
         test("conv2d", convolved()),
+        test("all_reduce_in_one_shot", |device| reduced_by(device, AllReduceMethod::OneShot)),
+        test("all_reduce_in_two_shots", |device| reduced_by(device, AllReduceMethod::TwoShot)),
+        test("all_gather_and_reduce_scatter", |device| {
+            gathered_and_scattered::<f32>(&Team::on(device, RANKS)?, &[OF_TWO_BLOCKS])
+        }),
     ]
+}
+
+/// The ranks of a team.
+const RANKS: usize = 2;
+
+/// Tensors with vectors for two blocks of threads.
+const OF_TWO_BLOCKS: Extent = Extent { len: 2052, before: 0, blocks: None };
+
+/// Adds up tensors over the ranks of a team: some with vectors for two blocks and an element after
+/// them, then one of a single block.
+fn reduced_by(device: &Device, method: AllReduceMethod) -> anyhow::Result<()> {
+    let longer = Extent { len: RANKS * OF_TWO_BLOCKS.len + 1, ..OF_TWO_BLOCKS };
+    reduced::<f32>(&Team::on(device, RANKS)?, &[longer, Extent { len: 100, ..longer }], Some(method))
 }
 
 fn test(name: &str, run: impl Fn(&Device) -> anyhow::Result<()> + Send + Sync + 'static) -> Test {

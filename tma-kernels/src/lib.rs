@@ -25,6 +25,7 @@
 //! | [`gemm::gemm_quantized`] | products of `bf16` with weights of `e4m3` |
 //! | [`gemm::gemm_grouped`] | products of groups of rows, each with a matrix of its own |
 //! | [`gemm::gemm_picked`] | batches whose matrices are picked by indices on the device |
+//! | [`gemm::team::all_gather_gemm`], [`gemm::team::gemm_reduce_scatter`] | products over the GPUs of a team, which gather A or scatter C while they multiply |
 //! | [`conv::conv2d`] | convolutions of channels-last images |
 //! | [`attention()`] | softmax(Q · Kᵀ · scale) · V, without writing the scores to memory |
 //! | [`attention::attention_backward`] | the gradients of queries, keys and values |
@@ -38,9 +39,10 @@
 //! | [`model::cross_entropy()`], [`model::linear_cross_entropy`] | losses of logits or of a last layer, and gradients |
 //! | [`optimizer::AdamW`], [`optimizer::sum_squares`] | an optimiser, with the norm of all gradients |
 //! | [`model::route`], [`model::gather`], [`model::combine`] | the experts of tokens, and rows on the way to them and back |
+//! | [`team::all_reduce`], [`team::reduce_scatter`], [`team::all_gather`] | sums and copies of tensors over the GPUs of a team |
 //!
-//! The first argument of each is a device, a stream or a capture, as for any launch. Arguments that
-//! do not match are an error with a code. `#[tma_module(from = ..)]` derives kernels from those of
+//! The first argument of each is a device, a stream or a capture, as for any launch, or a team.
+//! Arguments that do not match are an error with a code. `#[tma_module(from = ..)]` derives kernels from those of
 //! [`gemm::full`], with a function of the caller's between sums and result.
 //!
 //! # Features

@@ -22,10 +22,13 @@ use tma_kernels::gemm::scaled::few_rows::exchanged as scaled_few_rows;
 use tma_kernels::gemm::scaled::kernel::scaled;
 use tma_kernels::gemm::scaled::weights::widened as scaled_weights;
 use tma_kernels::gemm::split_k::kernels as split_k;
+use tma_kernels::gemm::team::gather_kernel::gathered;
+use tma_kernels::gemm::team::scatter_kernel::scattered;
 use tma_kernels::model::{
     bias, cross_entropy, embedding, experts, gated, norm, quantize, rotary, sample, softmax, sums,
 };
 use tma_kernels::optimizer::kernel::flat;
+use tma_kernels::team::kernel::{collectives, elements};
 use tma_runtime::launch::KernelSpec;
 use tma_setup::program::PTXAS;
 use tma_setup::ptxas::{self, PtxasReport};
@@ -63,6 +66,8 @@ fn every_instance_is_assembled_as_expected() {
     let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
     let products = products.chain(&scaled_few_rows::promoted::INSTANCES);
     let products = products.chain(&scaled_weights::multiply::INSTANCES);
+    let products = products.chain(&gathered::gather_multiply::INSTANCES);
+    let products = products.chain(&scattered::multiply_scatter::INSTANCES);
     let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
     let others = others.chain(&general::attention::INSTANCES);
     let others = others.chain(&few_rows::warps::attend::INSTANCES);
@@ -108,7 +113,13 @@ fn every_instance_is_assembled_as_expected() {
     let gradients = gradients.chain(&backward_general::rows::sinks::INSTANCES);
     let optimizer = flat::adamw::INSTANCES.iter().chain(&flat::squares::INSTANCES);
     let optimizer = optimizer.chain([&flat::begin::SPEC, &flat::set_rate::SPEC]);
-    let kernels: Vec<_> = products.chain(others).chain(rows).chain(gradients).chain(optimizer).collect();
+    let teams = collectives::one_shot::INSTANCES.iter().chain(&collectives::two_shot::INSTANCES);
+    let teams =
+        teams.chain(&collectives::reduce_scatter::INSTANCES).chain(&collectives::all_gather::INSTANCES);
+    let teams = teams.chain(&elements::one_shot::INSTANCES).chain(&elements::two_shot::INSTANCES);
+    let teams = teams.chain(&elements::reduce_scatter::INSTANCES).chain(&elements::all_gather::INSTANCES);
+    let kernels = products.chain(others).chain(rows).chain(gradients).chain(optimizer).chain(teams);
+    let kernels: Vec<_> = kernels.collect();
     let parts = thread::available_parallelism().map_or(1, usize::from);
     let messages: Vec<_> = thread::scope(|scope| {
         // Each thread gets some instances of each kernel, since kernels differ in the time they

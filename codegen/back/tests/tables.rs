@@ -81,3 +81,24 @@ fn only_kernels_with_types_of_the_host_have_tables() {
     );
     assert!(shapes.contains("struct Key") && !shapes.contains("Launcher"), "{shapes}");
 }
+
+/// Launchers of a team kernel take teams. What functions that replace others add to it can be passed
+/// by a table if it is the same on every rank.
+#[test]
+fn launchers_of_team_kernels_take_teams() {
+    let text = launchers(
+        quote!(threads = 32, instances(T in [f32, u32], N in [1, 2])),
+        quote!(
+            pub fn k<T: TileElement, const N: u32>(all: Peers<Global<T>>, own: Option<Global<T>>) {
+                all.of(N).set(rank(), all.own().get(0));
+            }
+        ),
+    );
+    let launch = "on : impl :: tma_runtime :: launch :: LaunchOnTeam , \
+                  grid : impl :: core :: convert :: Into < :: tma_runtime :: launch :: Grid > , \
+                  mut all : impl :: tma_runtime :: launch :: PeerGlobalArgMut < T > , \
+                  own : :: core :: option :: Option < impl :: tma_runtime :: launch :: PeerGlobalArg < T > >)";
+    assert!(text.contains(launch), "{text}");
+    assert!(text.contains("self . 0 . launch_on_team (& on , grid . into () , & ["), "{text}");
+    assert!(text.contains("pub fn table ()") && text.contains("TypedLauncher"), "{text}");
+}

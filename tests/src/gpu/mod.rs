@@ -2,6 +2,7 @@
 //! faults, several GPUs, and times.
 
 pub mod bench;
+pub mod collectives;
 pub mod errors;
 pub mod example_runs;
 #[cfg(feature = "cust")]

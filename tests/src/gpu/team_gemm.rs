@@ -182,7 +182,7 @@ pub fn gathers<T: TestElement>(team: &Team, case: TeamCase) -> anyhow::Result<()
             same(&format!("{case:?}: C of rank {rank}, call {call}"), &c.rank(rank)?.to_vec()?, &wanted)?;
         }
         let wanted: Vec<T> = all.iter().map(|&x| T::of((x << (CALLS - 1)) as f32)).collect();
-        if n * k == 0 {
+        if m * n * k == 0 {
             continue;
         }
         let gathered = workspace.gathered(rank)?;

@@ -2,6 +2,7 @@
 
 use tma_runtime::prelude::*;
 
+use super::collectives;
 use super::runner::Test;
 use super::team_gemm::{gather_large, scatter_large};
 use crate::compare::same;
@@ -20,7 +21,9 @@ const ROUNDS: usize = 2;
 /// Returns the tests. They run on teams of their own, not on the device of the run.
 pub fn tests() -> Vec<Test> {
     let mut tests = tests_on(|_| team());
-    tests.extend([test("gather_large", gather_large, |_| team()), test("scatter_large", scatter_large, |_| team())]);
+    tests.extend(collectives::tests_on(|_| team()));
+    tests.push(test("gather_large", gather_large, |_| team()));
+    tests.push(test("scatter_large", scatter_large, |_| team()));
     tests
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tma_kernels::AttentionError;
 use tma_kernels::conv::ConvError;
 use tma_kernels::gemm::GemmError;
+use tma_kernels::team::CollectiveError;
 use tma_runtime::launch::KernelSpec;
 use tma_runtime::prelude::*;
 
@@ -56,7 +57,11 @@ pub(super) fn of_runtime(error: &anyhow::Error) -> Option<&Error> {
             Some(ConvError::Runtime(error)) => Some(error),
             _ => None,
         };
-        cause.downcast_ref().or_else(of_gemm).or_else(of_attention).or_else(of_conv)
+        let of_team = || match cause.downcast_ref() {
+            Some(CollectiveError::Runtime(error)) => Some(error),
+            _ => None,
+        };
+        cause.downcast_ref().or_else(of_gemm).or_else(of_attention).or_else(of_conv).or_else(of_team)
     })
 }
 

@@ -7,7 +7,7 @@ use std::any::TypeId;
 use std::fmt;
 
 use crate::error::Error;
-use crate::launch::{Arg, Grid, LaunchOn, launch};
+use crate::launch::{Arg, Grid, LaunchOn, LaunchOnTeam, TeamArg, launch};
 use crate::spec::KernelSpec;
 
 /// The types and constants of an instance.
@@ -121,6 +121,24 @@ impl TableInstance<'_> {
     ) -> Result<(), Error> {
         let all: Vec<_> = args.iter().chain(self.added).chain(flags).map(Arg::again).collect();
         launch(on, self.spec, grid, &all)
+    }
+
+    /// Queues the instance of a team kernel like [`launch`](Self::launch). Every rank takes the same
+    /// arguments of those that the table adds.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`LaunchOnTeam::launch_on_team`].
+    pub fn launch_on_team(
+        &self,
+        on: &impl LaunchOnTeam,
+        grid: Grid,
+        args: &[TeamArg<'_>],
+        flags: &[TeamArg<'_>],
+    ) -> Result<(), Error> {
+        let added: Vec<_> = self.added.iter().map(TeamArg::of_all).collect();
+        let all: Vec<_> = args.iter().chain(&added).chain(flags).map(TeamArg::again).collect();
+        on.launch_on_team(self.spec, grid, &all)
     }
 }
 

@@ -55,7 +55,8 @@ impl LaunchOnTeam for WithTeam<'_> {
         let team = self.team();
         let ranks = ranks(spec, args, Some(team.ranks()))?;
         for (param, arg) in spec.params.iter().zip(args) {
-            for (device, found) in team.devices().zip(arg.devices()) {
+            for (rank, device) in team.devices().enumerate() {
+                let found = arg.device_of_rank(rank);
                 found.map_or(Ok(()), |found| same_device(param.name, found, device.id()))?;
             }
         }

@@ -34,10 +34,15 @@ pub(crate) fn arguments(kernel: &Kernel, names: &[String]) -> Option<TokenStream
 }
 
 /// Returns the parameters of a function that creates the arguments for the parameters in `names`,
-/// and these arguments. Returns `None` if one can only be created by the kernel's own launcher.
+/// and these arguments. Returns `None` if one can only be created by the kernel's own launcher. On a
+/// team, that is the case of all but numbers, which are the same on every rank.
 pub(super) fn inputs(kernel: &Kernel, names: &[String]) -> Option<(Vec<TokenStream>, Vec<TokenStream>)> {
-    let params = kernel.params.iter().filter(|param| names.contains(&param.name));
-    params.map(argument).collect::<Option<Vec<_>>>().map(|made| made.into_iter().unzip())
+    let params = || kernel.params.iter().filter(|param| names.contains(&param.name));
+    let is_number = |param: &Param| matches!(param.kind(), Some(ParamKind::Scalar(_)));
+    if kernel.is_of_team() && !params().all(is_number) {
+        return None;
+    }
+    params().map(argument).collect::<Option<Vec<_>>>().map(|made| made.into_iter().unzip())
 }
 
 /// Returns a parameter of the function, and the argument created from it.

@@ -84,6 +84,14 @@ impl Target {
         }
     }
 
+    /// Returns the method of a table's instance that launches it.
+    pub(super) fn launch_instance(self) -> Ident {
+        match self {
+            Self::Device => format_ident!("launch"),
+            Self::Team => format_ident!("launch_on_team"),
+        }
+    }
+
     /// Generates a parameter of `launch`.
     pub(super) fn param(self, param: &Param, name: &Ident, element: &TokenStream) -> TokenStream {
         match self {

@@ -60,10 +60,6 @@ pub(crate) fn table(
     };
     let fields = fields(function, first, computed);
     let key = key(first, &fields, origin);
-    // The launchers of tables are for a device.
-    if Target::of(first) == Target::Team {
-        return key;
-    }
     let generics = Generics::of(function, kernels);
     let signature = generics.as_ref().and_then(|generics| generics.signature(kernels));
     let groups = generics.as_ref().and_then(|generics| groups(kernels, generics, &fields));
@@ -304,6 +300,8 @@ fn launcher(kernel: &Kernel, generics: &Generics, signature: &Signature, passes_
     let path = &kernel.name;
     let (types, bounded) = (&generics.types, &generics.bounded_types);
     let Signature { params, args, flag_args, flags } = signature;
+    let target = Target::of(kernel);
+    let (on_trait, launch) = (target.on(), target.launch_instance());
     // The hygiene of this span makes them distinct from any name of the user.
     let [on, grid] = ["on", "grid"].map(|name| Ident::new(name, Span::mixed_site()));
     let (doc, launch_doc) = (format!("Launches an instance of `{path}`."), launch_doc(path));
@@ -352,12 +350,12 @@ fn launcher(kernel: &Kernel, generics: &Generics, signature: &Signature, passes_
             #[allow(clippy::too_many_arguments)]
             pub fn launch(
                 &self,
-                #on: impl ::tma_runtime::launch::LaunchOn,
+                #on: impl #on_trait,
                 #grid: impl ::core::convert::Into<::tma_runtime::launch::Grid>,
                 #(#params),*
             ) -> ::core::result::Result<(), ::tma_runtime::Error> {
                 #flags
-                self.0.launch(&#on, #grid.into(), &[#(#args),*], &[#(#flag_args),*])
+                self.0.#launch(&#on, #grid.into(), &[#(#args),*], &[#(#flag_args),*])
             }
         }
     }

@@ -1,9 +1,11 @@
 //! GEMMs whose A is gathered from all ranks.
 
+use super::gather_kernel::gathered::gather_multiply;
+use super::instances::gather_kernel;
 use super::plan::{Plan, TeamExtents, have_shape, in_parts, in_parts_mut, promoted, views};
 use super::{TeamElement, TeamGemmOptions};
 use crate::gemm::{GemmError, GemmOptions, gemm};
-use tma_runtime::launch::{LaunchOnTeam, PeerMapArg, PeerMapArgMut, TeamArg};
+use tma_runtime::launch::{PeerMapArg, PeerMapArgMut, WithTeam};
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
 
@@ -127,14 +129,16 @@ fn bytes_of<T>(elements: usize, flags: usize) -> usize {
 /// `TMA0546` if the matrices do not match or are too large, `TMA0547` if no kernel supports the GEMM,
 /// `TMA0570` if the workspace is too small, `TMA0636` if there is not one matrix for each rank, and the
 /// errors of [`launch_team`](tma_runtime::launch::launch_team).
-pub fn all_gather_gemm<T: TeamElement>(
-    team: &Team,
+pub fn all_gather_gemm<'t, T: TeamElement>(
+    on: impl Into<WithTeam<'t>>,
     a: impl PeerMapArg<T, 2>,
     b: impl PeerMapArg<T, 2>,
     mut c: impl PeerMapArgMut<T, 2>,
     workspace: &mut GatherWorkspace<T>,
     options: TeamGemmOptions,
 ) -> Result<(), GemmError> {
+    let on = on.into().resident();
+    let team = on.team();
     let a = views(a.views(), "matrices A", team)?;
     let b = views(b.views(), "matrices B", team)?;
     let c = views(c.views_mut(), "matrices C", team)?;
@@ -160,15 +164,15 @@ pub fn all_gather_gemm<T: TeamElement>(
         }
         return Ok(());
     }
-    let plan = Plan::of::<T>(team, extents, &options, T::gather_kernel)?;
+    let plan = Plan::of::<T>(team, extents, &options, gather_kernel::<T>)?;
     workspace.launches = workspace.launches.wrapping_add(1);
     workspace.shape = [ranks * m, k];
-    let launch = Matrices {
+    let matrices = Matrices {
         parts: a.into_iter().map(|a| in_parts(a, 1)).collect::<Result<_, _>>()?,
         b: b.into_iter().map(|b| in_parts(b, 1)).collect::<Result<_, _>>()?,
         c: c.into_iter().map(|c| in_parts_mut(c, ranks)).collect::<Result<_, _>>()?,
     };
-    launch.queue(team, workspace, extents, &plan)
+    matrices.queue(on, workspace, extents, plan)
 }
 
 /// The matrices of all ranks, as batches.
@@ -181,10 +185,10 @@ struct Matrices<'a, T: Scalar> {
 impl<T: TeamElement> Matrices<'_, T> {
     fn queue(
         self,
-        team: &Team,
+        on: WithTeam<'_>,
         workspace: &mut GatherWorkspace<T>,
         extents: TeamExtents,
-        plan: &Plan,
+        plan: Plan<gather_multiply::Launcher<'_, T>>,
     ) -> Result<(), GemmError> {
         let Self { parts, b, mut c } = self;
         let TeamExtents { ranks, m, n, k } = extents;
@@ -200,26 +204,23 @@ impl<T: TeamElement> Matrices<'_, T> {
         }
         let gathered = gathered.iter().map(|view| view.as_view()).collect();
         let [own, gathered, b] = [parts.clone(), gathered, b].map(promoted);
-        let (own, gathered, b, parts) = (&own[..], &gathered[..], &b[..], &parts[..]);
-        let (mut c, mut copies) = (&mut c[..], &mut copies[..]);
-        let mut flags = &mut workspace.flags;
-        let numbers = [m as u32, n as u32, k as u32, plan.band, plan.tiles, workspace.launches];
-        let [m, n, k, band, tiles, launch] = numbers.map(TeamArg::scalar);
-        let args = [
-            TeamArg::maps(&own),
-            TeamArg::maps(&gathered),
-            TeamArg::maps(&b),
-            TeamArg::maps_mut(&mut c),
-            TeamArg::peer_maps(&parts),
-            TeamArg::maps_mut(&mut copies),
-            TeamArg::peer_globals_mut(&mut flags),
+        let [m, n, k] = [m, n, k].map(|extent| extent as u32);
+        Ok(plan.kernel.launch(
+            on,
+            plan.grid,
+            &own[..],
+            &gathered[..],
+            &b[..],
+            &mut c[..],
+            &parts[..],
+            &mut copies[..],
+            &mut workspace.flags,
             m,
             n,
             k,
-            band,
-            tiles,
-            launch,
-        ];
-        Ok(team.with().resident().launch_on_team(plan.spec, plan.grid, &args)?)
+            plan.band,
+            plan.tiles,
+            workspace.launches,
+        )?)
     }
 }

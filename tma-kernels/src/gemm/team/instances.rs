@@ -2,7 +2,9 @@
 
 use super::gather_kernel::gathered::gather_multiply;
 use super::scatter_kernel::scattered::multiply_scatter;
+use crate::gemm::tile::Facts;
 use crate::gemm::{Product, Tile};
+use tma_runtime::Scalar;
 use tma_runtime::launch::KernelSpec;
 use tma_runtime::prelude::*;
 
@@ -11,52 +13,37 @@ use tma_runtime::prelude::*;
     message = "no team multiplies matrices of `{Self}`",
     label = "not `bf16` or `f16`"
 )]
-pub trait TeamElement: Product<Self> {
-    /// Returns the kernel that gathers A, for a tile and a B of N × K if it is transposed.
-    #[doc(hidden)]
-    fn gather_kernel(tile: Tile, transpose_b: bool) -> Option<&'static KernelSpec>;
+pub trait TeamElement: Product<Self> {}
 
-    /// Returns the kernel that scatters sums, for the same.
-    #[doc(hidden)]
-    fn scatter_kernel(tile: Tile, transpose_b: bool) -> Option<&'static KernelSpec>;
+impl TeamElement for bf16 {}
+impl TeamElement for f16 {}
+
+/// The tiles of the kernels.
+pub(super) const TILES: [Tile; 3] = [Tile::T128x256Cluster2x1, Tile::T128x128Cluster2x1, Tile::T64x128];
+
+/// An instance of a kernel, and its specification.
+pub(super) type Found<L> = (L, &'static KernelSpec);
+
+/// Returns the kernel that gathers A, for a tile and a B of N × K if it is transposed.
+pub(super) fn gather_kernel<T: Scalar>(
+    tile: Tile,
+    transpose_b: bool,
+) -> Option<Found<gather_multiply::Launcher<'static, T>>> {
+    let Facts { cluster: [cluster_n, cluster_m], warpgroups, columns: bn, .. } = tile.facts();
+    let key = gather_multiply::Key { cluster_m, cluster_n, warpgroups, bn, mn_b: !transpose_b };
+    let kernel = if TILES.contains(&tile) { gather_multiply::find::<T>(key) } else { None };
+    kernel.map(|kernel| (kernel, kernel.spec()))
 }
 
-/// Implements the trait with the instances of both kernels that have these names.
-macro_rules! elements {
-    ($($element:ty: $($tile:ident = $nt:ident $nn:ident),+;)+) => { $(
-        impl TeamElement for $element {
-            fn gather_kernel(tile: Tile, transpose_b: bool) -> Option<&'static KernelSpec> {
-                match (tile, transpose_b) {
-                    $(
-                        (Tile::$tile, true) => Some(&gather_multiply::$nt::SPEC),
-                        (Tile::$tile, false) => Some(&gather_multiply::$nn::SPEC),
-                    )+
-                    _ => None,
-                }
-            }
-
-            fn scatter_kernel(tile: Tile, transpose_b: bool) -> Option<&'static KernelSpec> {
-                match (tile, transpose_b) {
-                    $(
-                        (Tile::$tile, true) => Some(&multiply_scatter::$nt::SPEC),
-                        (Tile::$tile, false) => Some(&multiply_scatter::$nn::SPEC),
-                    )+
-                    _ => None,
-                }
-            }
-        }
-    )+ };
-}
-
-elements! {
-    bf16:
-        T128x256Cluster2x1 = bf16_t128x256_cluster2x1_nt bf16_t128x256_cluster2x1_nn,
-        T128x128Cluster2x1 = bf16_t128x128_cluster2x1_nt bf16_t128x128_cluster2x1_nn,
-        T64x128 = bf16_t64x128_nt bf16_t64x128_nn;
-    f16:
-        T128x256Cluster2x1 = f16_t128x256_cluster2x1_nt f16_t128x256_cluster2x1_nn,
-        T128x128Cluster2x1 = f16_t128x128_cluster2x1_nt f16_t128x128_cluster2x1_nn,
-        T64x128 = f16_t64x128_nt f16_t64x128_nn;
+/// Returns the kernel that scatters sums, for the same.
+pub(super) fn scatter_kernel<T: Scalar>(
+    tile: Tile,
+    transpose_b: bool,
+) -> Option<Found<multiply_scatter::Launcher<'static, T>>> {
+    let Facts { cluster: [cluster_n, cluster_m], warpgroups, columns: bn, .. } = tile.facts();
+    let key = multiply_scatter::Key { cluster_m, cluster_n, warpgroups, bn, mn_b: !transpose_b };
+    let kernel = if TILES.contains(&tile) { multiply_scatter::find::<T>(key) } else { None };
+    kernel.map(|kernel| (kernel, kernel.spec()))
 }
 
 #[cfg(test)]
@@ -65,11 +52,12 @@ mod tests {
 
     /// Returns the names of the instances that are found for an element type.
     fn names<T: TeamElement>() -> Vec<&'static str> {
-        let of = |tile| {
-            let [nt, nn] = [true, false].map(|of_b| [T::gather_kernel(tile, of_b), T::scatter_kernel(tile, of_b)]);
-            [nt, nn].concat().into_iter().flatten().map(|spec| spec.name)
+        let of = |(tile, transpose_b)| {
+            let gather = gather_kernel::<T>(tile, transpose_b).map(|(_, spec)| spec.name);
+            let scatter = scatter_kernel::<T>(tile, transpose_b).map(|(_, spec)| spec.name);
+            gather.into_iter().chain(scatter)
         };
-        Tile::ALL.into_iter().flat_map(of).collect()
+        Tile::ALL.into_iter().flat_map(|tile| [(tile, true), (tile, false)]).flat_map(of).collect()
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The extents of a GEMM on a team, its checks, and the choice of kernel and grid.
 
+use super::instances::Found;
 use super::{TeamElement, TeamGemmOptions};
 use crate::gemm::choose::{self, Choice, Problem};
 use crate::gemm::{Division, GemmError, Tile};
-use tma_runtime::launch::{Grid, KernelSpec, MapOptions, WithOptions, resident_blocks};
+use tma_runtime::launch::{Grid, MapOptions, WithOptions, resident_blocks};
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar, TeamError};
 
@@ -91,10 +92,9 @@ fn layout(
     ([parts, m, columns], [m.saturating_mul(row), row, column])
 }
 
-/// A kernel, and its launch.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
-    pub(super) spec: &'static KernelSpec,
+/// A kernel's launcher, and what follows from its tile.
+pub(super) struct Plan<L> {
+    pub(super) kernel: L,
     pub(super) tile: Tile,
     pub(super) grid: Grid,
     /// Rows of clusters' tiles in a band.
@@ -105,14 +105,14 @@ pub(super) struct Plan {
     pub(super) warpgroup_tiles: usize,
 }
 
-impl Plan {
+impl<L> Plan<L> {
     /// Returns the fastest kernel that `find` returns for a tile, or that of the options' tile, with
     /// as many blocks as run at the same time on every rank.
     pub(super) fn of<T: TeamElement>(
         team: &Team,
         extents: TeamExtents,
         options: &TeamGemmOptions,
-        find: fn(Tile, bool) -> Option<&'static KernelSpec>,
+        find: fn(Tile, bool) -> Option<Found<L>>,
     ) -> Result<Self, GemmError> {
         let TeamExtents { ranks, m, n, k } = extents;
         let element = size_of::<T>();
@@ -124,8 +124,8 @@ impl Plan {
         let multiprocessors = least(team, |device| Ok(device.multiprocessors()))?.min(limit);
         let chosen = || choose::choose(&problem, multiprocessors, has).map(|choice| choice.tile);
         let tile = options.tile.or_else(chosen);
-        let with_spec = tile.and_then(|tile| Some((tile, find(tile, options.transpose_b)?)));
-        let (tile, spec) = with_spec.ok_or(GemmError::Instance {
+        let found = tile.and_then(|tile| Some((tile, find(tile, options.transpose_b)?)));
+        let (tile, (kernel, spec)) = found.ok_or(GemmError::Instance {
             types: T::NAME,
             what: "this `tile` on a team",
             instead: "remove `tile`, or use `T128x256Cluster2x1`, `T128x128Cluster2x1` or `T64x128`",
@@ -138,7 +138,7 @@ impl Plan {
         let clusters = tiles.div_ceil(tiles.div_ceil(most)) as u32;
         let choice = Choice { tile, division: Division::Whole };
         Ok(Self {
-            spec,
+            kernel,
             tile,
             grid: Grid::new(clusters * facts.cluster[0], facts.cluster[1], 1),
             band: choose::band(&problem, choice) as u32,

@@ -1,17 +1,16 @@
 //! GEMMs whose results are summed over all ranks, for the rank that keeps them.
 
+use super::instances::{TILES, scatter_kernel};
 use super::plan::{Plan, TeamExtents, have_shape, in_parts, in_parts_mut, promoted, views};
+use super::scatter_kernel::scattered::multiply_scatter;
 use super::{TeamElement, TeamGemmOptions};
 use crate::gemm::{GemmError, GemmOptions, Tile, gemm};
-use tma_runtime::launch::{LaunchOnTeam, PeerMapArg, PeerMapArgMut, TeamArg};
+use tma_runtime::launch::{PeerMapArg, PeerMapArgMut, WithTeam};
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
 
 /// The elements that a warpgroup stores at a time.
 const SUMS: usize = 64 * 64;
-
-/// The tiles of the kernel.
-const TILES: [Tile; 3] = [Tile::T128x256Cluster2x1, Tile::T128x128Cluster2x1, Tile::T64x128];
 
 /// The inbox of each rank, with the sums of its peers, and the flags that say which have arrived. One
 /// call uses it at a time: calls on one team follow each other.
@@ -122,14 +121,16 @@ impl Size {
 /// `TMA0546` if the matrices do not match or are too large, `TMA0547` if no kernel supports the GEMM,
 /// `TMA0570` if the workspace is too small, `TMA0636` if there is not one matrix for each rank, and the
 /// errors of [`launch_team`](tma_runtime::launch::launch_team).
-pub fn gemm_reduce_scatter<T: TeamElement>(
-    team: &Team,
+pub fn gemm_reduce_scatter<'t, T: TeamElement>(
+    on: impl Into<WithTeam<'t>>,
     a: impl PeerMapArg<T, 2>,
     b: impl PeerMapArg<T, 2>,
     mut c: impl PeerMapArgMut<T, 2>,
     workspace: &mut ScatterWorkspace<T>,
     options: TeamGemmOptions,
 ) -> Result<(), GemmError> {
+    let on = on.into().resident();
+    let team = on.team();
     let a = views(a.views(), "matrices A", team)?;
     let b = views(b.views(), "matrices B", team)?;
     let c = views(c.views_mut(), "matrices C", team)?;
@@ -153,7 +154,7 @@ pub fn gemm_reduce_scatter<T: TeamElement>(
         }
         return Ok(());
     }
-    let plan = Plan::of::<T>(team, extents, &options, T::scatter_kernel)?;
+    let plan = Plan::of::<T>(team, extents, &options, scatter_kernel::<T>)?;
     let [[elements], [flags]] = [workspace.inbox.shape(), workspace.flags.shape()];
     let (held, wanted) = (Size { elements, flags }, Size::of_tiles(ranks, plan.warpgroup_tiles, plan.tile));
     if wanted.elements > held.elements || wanted.flags > held.flags {
@@ -165,7 +166,7 @@ pub fn gemm_reduce_scatter<T: TeamElement>(
         b: b.into_iter().map(|b| in_parts(b, 1)).collect::<Result<_, _>>()?,
         c: c.into_iter().map(|c| in_parts_mut(c, 1)).collect::<Result<_, _>>()?,
     };
-    matrices.queue(team, workspace, extents, &plan)
+    matrices.queue(on, workspace, extents, plan)
 }
 
 /// The matrices of all ranks, as batches.
@@ -178,10 +179,10 @@ struct Matrices<'a, T: Scalar> {
 impl<T: TeamElement> Matrices<'_, T> {
     fn queue(
         self,
-        team: &Team,
+        on: WithTeam<'_>,
         workspace: &mut ScatterWorkspace<T>,
         extents: TeamExtents,
-        plan: &Plan,
+        plan: Plan<multiply_scatter::Launcher<'_, T>>,
     ) -> Result<(), GemmError> {
         let Self { a, b, mut c } = self;
         let [[elements], [flags_held]] = [workspace.inbox.shape(), workspace.flags.shape()];
@@ -198,28 +199,24 @@ impl<T: TeamElement> Matrices<'_, T> {
         }
         let [a, b] = [a, b].map(promoted);
         let sums: Vec<_> = sums.iter().map(|view| view.as_view()).collect();
-        let (a, b, sums) = (&a[..], &b[..], &sums[..]);
-        let (mut c, mut inboxes) = (&mut c[..], &mut inboxes[..]);
-        let mut flags = &mut workspace.flags;
         let [m, n, k] = [extents.m, extents.n, extents.k].map(|extent| extent as u32);
-        let [m, n, k, band, tiles] = [m, n, k, plan.band, plan.tiles].map(TeamArg::scalar);
-        let [first_flag, first_sums] = [first_flag, first_sums].map(|first| TeamArg::scalar(first as u32));
-        let args = [
-            TeamArg::maps(&a),
-            TeamArg::maps(&b),
-            TeamArg::maps_mut(&mut c),
-            TeamArg::peer_maps_mut(&mut inboxes),
-            TeamArg::peer_globals(&sums),
-            TeamArg::peer_globals_mut(&mut flags),
+        Ok(plan.kernel.launch(
+            on,
+            plan.grid,
+            &a[..],
+            &b[..],
+            &mut c[..],
+            &mut inboxes[..],
+            &sums[..],
+            &mut workspace.flags,
             m,
             n,
             k,
-            band,
-            tiles,
-            first_flag,
-            first_sums,
-            TeamArg::scalar(workspace.launches),
-        ];
-        Ok(team.with().resident().launch_on_team(plan.spec, plan.grid, &args)?)
+            plan.band,
+            plan.tiles,
+            first_flag as u32,
+            first_sums as u32,
+            workspace.launches,
+        )?)
     }
 }

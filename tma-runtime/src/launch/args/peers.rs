@@ -213,6 +213,17 @@ impl<'a> TeamArg<'a> {
         Self::own(workspaces.iter_mut().map(|workspace| Arg::global_mut(workspace.slice_mut())))
     }
 
+    /// Passes the same argument to each rank.
+    pub(crate) fn of_all(arg: &'a Arg<'_>) -> Self {
+        Self { parts: vec![arg.again()], use_of_parts: UseOfParts::Same }
+    }
+
+    /// Returns the same argument, for the launch that this one is for.
+    pub(crate) fn again(&self) -> TeamArg<'_> {
+        let parts = self.parts.iter().map(Arg::again).collect();
+        TeamArg { parts, use_of_parts: self.use_of_parts }
+    }
+
     fn nothing<T: Scalar>() -> Self {
         Self { parts: vec![Arg::optional::<T>(None)], use_of_parts: UseOfParts::Same }
     }
@@ -234,9 +245,18 @@ impl<'a> TeamArg<'a> {
         &self.parts
     }
 
-    /// Returns the device of each rank's tensor, in order.
+    /// Returns the devices of the tensors, in order.
     pub(crate) fn devices(&self) -> impl Iterator<Item = Option<DeviceId>> {
         self.parts.iter().map(|part| part.as_ref().device())
+    }
+
+    /// Returns the device of the tensor that a rank takes.
+    pub(crate) fn device_of_rank(&self, rank: usize) -> Option<DeviceId> {
+        let index = match self.use_of_parts {
+            UseOfParts::Same => 0,
+            UseOfParts::Own | UseOfParts::All => rank,
+        };
+        self.parts.get(index).and_then(|part| part.as_ref().device())
     }
 
     /// Returns the argument of a rank for this parameter.

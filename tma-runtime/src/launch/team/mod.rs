@@ -33,9 +33,9 @@ impl<'a> From<&'a Team> for WithTeam<'a> {
     }
 }
 
-impl WithTeam<'_> {
+impl<'a> WithTeam<'a> {
     /// Returns the team.
-    pub(crate) fn team(&self) -> &Team {
+    pub fn team(&self) -> &'a Team {
         self.team
     }
 

@@ -1,0 +1,218 @@
+//! The collectives of `tma-kernels`, compared with plain Rust bit for bit.
+
+use anyhow::Context;
+use tma_kernels::model::ModelElement;
+use tma_kernels::team::{
+    AllReduceMethod, AllReduceOptions, CollectiveOptions, TeamWorkspace, all_gather, all_reduce,
+    reduce_scatter,
+};
+use tma_runtime::prelude::*;
+
+use super::runner::Test;
+use crate::compare::same;
+use crate::random::{Sample, hash, noise_of};
+
+/// An element that is added up in `f32`.
+pub trait Summand: ModelElement + Sample {
+    /// Converts to `f32`.
+    fn widened(self) -> f32;
+
+    /// Rounds to the nearest element.
+    fn rounded(sum: f32) -> Self;
+}
+
+impl Summand for f32 {
+    fn widened(self) -> f32 {
+        self
+    }
+
+    fn rounded(sum: f32) -> Self {
+        sum
+    }
+}
+
+/// Implements the trait for types of 16 bits.
+macro_rules! narrow {
+    ($($ty:ty)+) => { $(
+        impl Summand for $ty {
+            fn widened(self) -> f32 {
+                self.to_f32()
+            }
+
+            fn rounded(sum: f32) -> Self {
+                Self::from_f32(sum)
+            }
+        }
+    )+ };
+}
+
+narrow! { bf16 f16 }
+
+/// Tensors of a test.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// The number of elements of `x`, of a part, or of a piece.
+    pub len: usize,
+    /// The number of elements before them, which a call must not change.
+    pub before: usize,
+    /// The most blocks of a launch.
+    pub blocks: Option<u32>,
+}
+
+/// The elements after a tensor, which a call must not change.
+const AFTER: usize = 9;
+
+/// Returns the numbers of each rank.
+fn numbers<T: Summand>(team: &Team, seed: u64, len: usize) -> Vec<Vec<T>> {
+    (0..team.ranks() as u64).map(|rank| noise_of(len, |i| T::random(hash(seed + rank, i)))).collect()
+}
+
+/// Returns tensors of each rank with `host` between elements that differ from all others.
+fn between<T: Summand>(team: &Team, extent: Extent, host: &[Vec<T>]) -> Result<SymmetricTensor<T, 1>, Error> {
+    let edge = |len: usize| (0..len).map(|i| T::rounded(i as f32 + 0.5));
+    let padded = |host: &Vec<T>| edge(extent.before).chain(host.iter().copied()).chain(edge(AFTER)).collect();
+    let host: Vec<Vec<T>> = host.iter().map(padded).collect();
+    team.tensors(&host, [host.first().map_or(0, Vec::len)])
+}
+
+/// Returns views of the elements between the others.
+fn views<T: Summand>(
+    tensors: &SymmetricTensor<T, 1>,
+    extent: Extent,
+    len: usize,
+) -> Result<Vec<TensorView<'_, T, 1>>, Error> {
+    tensors.views().map(|view| view.slice([extent.before..extent.before + len])).collect()
+}
+
+/// Returns mutable views of them.
+fn views_mut<T: Summand>(
+    tensors: &mut SymmetricTensor<T, 1>,
+    extent: Extent,
+    len: usize,
+) -> Result<Vec<TensorViewMut<'_, T, 1>>, Error> {
+    tensors.views_mut().map(|view| view.slice([extent.before..extent.before + len])).collect()
+}
+
+/// Checks the tensors of all ranks, also the elements around `wanted`.
+fn check<T: Summand>(
+    what: &str,
+    found: &SymmetricTensor<T, 1>,
+    extent: Extent,
+    wanted: &[Vec<T>],
+) -> anyhow::Result<()> {
+    let wanted = between(found.team(), extent, wanted)?.to_vecs()?;
+    for (rank, (found, wanted)) in found.to_vecs()?.iter().zip(&wanted).enumerate() {
+        same(what, found, wanted).with_context(|| format!("rank {rank} of {}, {extent:?}", wanted.len()))?;
+    }
+    Ok(())
+}
+
+/// Returns the sums over ranks, in their order.
+fn sums<T: Summand>(of_ranks: &[Vec<T>]) -> Vec<T> {
+    let sum = |i: usize| of_ranks.iter().map(|x| x[i].widened()).reduce(|sum, x| sum + x);
+    let len = of_ranks.first().map_or(0, Vec::len);
+    (0..len).map(|i| T::rounded(sum(i).unwrap_or_default())).collect()
+}
+
+/// The all-reduces of a test, which follow each other without a wait of the host.
+const CALLS: usize = 4;
+
+/// Reduces tensors of these extents in turn, several times.
+///
+/// # Errors
+///
+/// An error of a call, or wrong sums.
+pub fn reduced<T: Summand>(
+    team: &Team,
+    extents: &[Extent],
+    method: Option<AllReduceMethod>,
+) -> anyhow::Result<()> {
+    let mut workspace = TeamWorkspace::new(team)?;
+    let mut hosts: Vec<_> =
+        (0..).zip(extents).map(|(i, extent)| numbers::<T>(team, 400 + 8 * i, extent.len)).collect();
+    let tensors = extents.iter().zip(&hosts).map(|(extent, host)| between(team, *extent, host));
+    let mut tensors = tensors.collect::<Result<Vec<_>, _>>()?;
+    for _ in 0..CALLS {
+        for ((extent, tensor), host) in extents.iter().zip(&mut tensors).zip(&mut hosts) {
+            let options = AllReduceOptions { method, blocks: extent.blocks };
+            let mut x = views_mut(tensor, *extent, extent.len)?;
+            all_reduce(team, &mut x[..], &mut workspace, options)
+                .with_context(|| format!("{extent:?}, {method:?}"))?;
+            *host = vec![sums(host); team.ranks()];
+        }
+    }
+    for ((extent, tensor), host) in extents.iter().zip(&tensors).zip(&hosts) {
+        check("sums on all ranks", tensor, *extent, host)?;
+    }
+    Ok(())
+}
+
+/// Gathers parts of these extents, whose ranks then add up all parts and distribute the pieces of the
+/// sum, without a wait of the host in between.
+///
+/// # Errors
+///
+/// An error of a call, or wrong results.
+pub fn gathered_and_scattered<T: Summand>(team: &Team, extents: &[Extent]) -> anyhow::Result<()> {
+    let mut workspace = TeamWorkspace::new(team)?;
+    let ranks = team.ranks();
+    for extent in extents {
+        let options = CollectiveOptions { blocks: extent.blocks };
+        let len = extent.len;
+        let host = numbers::<T>(team, 500, len);
+        let nothing = |len| vec![vec![T::default(); len]; ranks];
+        let part = between(team, *extent, &host)?;
+        let mut all = between(team, *extent, &nothing(ranks * len))?;
+        let mut sum = between(team, *extent, &nothing(len))?;
+        for _ in 0..2 {
+            let part = views(&part, *extent, len)?;
+            let to = &mut views_mut(&mut all, *extent, ranks * len)?[..];
+            all_gather(team, &part[..], to, &mut workspace, options)?;
+            let x = views(&all, *extent, ranks * len)?;
+            let out = &mut views_mut(&mut sum, *extent, len)?[..];
+            reduce_scatter(team, &x[..], out, &mut workspace, options)?;
+        }
+        let wanted = vec![host.concat(); ranks];
+        check("the parts of all ranks", &all, *extent, &wanted)?;
+        let sums = sums(&wanted);
+        let pieces: Vec<_> = (0..ranks).map(|rank| sums[rank * len..][..len].to_vec()).collect();
+        check("pieces of sums", &sum, *extent, &pieces)?;
+    }
+    Ok(())
+}
+
+/// Extents around vectors, blocks and what is exchanged in one shot.
+const EXTENTS: [Extent; 8] = [
+    Extent { len: 5, before: 0, blocks: None },
+    Extent { len: (1 << 22) + 4099, before: 0, blocks: None },
+    Extent { len: 1 << 12, before: 0, blocks: Some(1) },
+    Extent { len: 100_003, before: 3, blocks: None },
+    Extent { len: 1 << 17, before: 0, blocks: None },
+    Extent { len: 1 << 20, before: 8, blocks: Some(5) },
+    Extent { len: 77_777, before: 0, blocks: Some(64) },
+    Extent { len: 0, before: 0, blocks: None },
+];
+
+/// Returns the tests on teams that `team` makes for the device of the run.
+pub fn tests_on(team: fn(&Device) -> Result<Team, Error>) -> Vec<Test> {
+    fn of<T: Summand>(team: fn(&Device) -> Result<Team, Error>, name: &str) -> Vec<Test> {
+        let test = |test: &str, run: fn(&Team) -> anyhow::Result<()>| Test {
+            name: format!("teams::{test}::{name}"),
+            run: Box::new(move |device| run(&team(device)?)),
+        };
+        vec![
+            test("reduced", |team| reduced::<T>(team, &EXTENTS, None)),
+            test("reduced_in_one_shot", |team| {
+                let fits = |extent: &Extent| extent.len < 1 << 17 && extent.blocks != Some(1);
+                let extents: Vec<_> = EXTENTS.into_iter().filter(fits).collect();
+                reduced::<T>(team, &extents, Some(AllReduceMethod::OneShot))
+            }),
+            test("reduced_in_two_shots", |team| reduced::<T>(team, &EXTENTS, Some(AllReduceMethod::TwoShot))),
+            test("gathered_and_scattered", |team| gathered_and_scattered::<T>(team, &EXTENTS)),
+        ]
+    }
+    let mut tests = of::<f32>(team, "f32");
+    tests.extend(of::<bf16>(team, "bf16"));
+    tests.extend(of::<f16>(team, "f16"));
+    tests
+}
