@@ -81,14 +81,18 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let every_gpu: Vec<_> = (0..Device::all_cuda()?.len() as u32).collect();
     let team = Team::cuda(if args.gpus.is_empty() { &every_gpu } else { &args.gpus })?;
-    let layers = LAYERS.iter().filter(|layer| args.only.is_empty() || args.only.iter().any(|name| name == layer.name));
+    let layers =
+        LAYERS.iter().filter(|layer| args.only.is_empty() || args.only.iter().any(|name| name == layer.name));
     let mut rows = vec![];
     for layer in layers {
         for &m in &args.m {
             let mut bench = Bench::new(&team, *layer, m, args.blocks)?;
             bench.check(&team)?;
             if args.check_only {
-                println!("{}", json!({ "layer": layer.name, "m": m, "ranks": team.ranks(), "checked": true }));
+                println!(
+                    "{}",
+                    json!({ "layer": layer.name, "m": m, "ranks": team.ranks(), "checked": true })
+                );
                 continue;
             }
             let [ours, plain, transfer] = [Call::Ours, Call::Gemm, Call::Transfer]
@@ -109,7 +113,10 @@ fn main() -> anyhow::Result<()> {
             ));
         }
     }
-    println!("\n{:<8} {:>6} {:>6} {:>6} {:>10} {:>10} {:>11} {:>8}", "layer", "M", "N", "K", "ours us", "gemm us", "transfer us", "TFLOP/s");
+    println!(
+        "\n{:<8} {:>6} {:>6} {:>6} {:>10} {:>10} {:>11} {:>8}",
+        "layer", "M", "N", "K", "ours us", "gemm us", "transfer us", "TFLOP/s"
+    );
     rows.iter().for_each(|row| println!("{row}"));
     Ok(())
 }
@@ -200,7 +207,8 @@ impl Bench {
             (Call::Gemm, _) => {
                 for (rank, workspace) in self.of_ranks.iter_mut().enumerate() {
                     let (a, b) = (self.whole_a.rank(rank)?, self.b.rank(rank)?);
-                    let options = GemmOptions { transpose_b: true, workspace: Some(workspace), ..Default::default() };
+                    let options =
+                        GemmOptions { transpose_b: true, workspace: Some(workspace), ..Default::default() };
                     gemm(team.stream(rank)?, a, b, self.whole_c.rank_mut(rank)?, options)?;
                 }
             }

@@ -38,7 +38,11 @@ impl TeamExtents {
 }
 
 /// The views of all ranks' matrices, without the options of their maps.
-pub(super) fn views<V>(of_ranks: Vec<(V, MapOptions)>, what: &'static str, team: &Team) -> Result<Vec<V>, Error> {
+pub(super) fn views<V>(
+    of_ranks: Vec<(V, MapOptions)>,
+    what: &'static str,
+    team: &Team,
+) -> Result<Vec<V>, Error> {
     let (found, ranks) = (of_ranks.len(), team.ranks());
     match found == ranks {
         true => Ok(of_ranks.into_iter().map(|(view, _)| view).collect()),
@@ -79,15 +83,13 @@ pub(super) fn in_parts_mut<T: Scalar>(
 }
 
 /// Adds the option of operands' maps: the L2 cache reads 256 bytes at a time.
-pub(super) fn promoted<T: Scalar>(views: Vec<TensorView<'_, T, 3>>) -> Vec<WithOptions<TensorView<'_, T, 3>>> {
+pub(super) fn promoted<T: Scalar>(
+    views: Vec<TensorView<'_, T, 3>>,
+) -> Vec<WithOptions<TensorView<'_, T, 3>>> {
     views.into_iter().map(|view| view.l2_promotion(L2Promotion::B256)).collect()
 }
 
-fn layout(
-    [rows, columns]: [usize; 2],
-    [row, column]: [usize; 2],
-    parts: usize,
-) -> ([usize; 3], [usize; 3]) {
+fn layout([rows, columns]: [usize; 2], [row, column]: [usize; 2], parts: usize) -> ([usize; 3], [usize; 3]) {
     let m = rows / parts;
     ([parts, m, columns], [m.saturating_mul(row), row, column])
 }
