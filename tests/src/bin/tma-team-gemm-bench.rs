@@ -19,7 +19,8 @@ use tma_kernels::gemm::team::{
 use tma_kernels::gemm::{GemmOptions, Workspace, gemm};
 use tma_kernels::team::{CollectiveOptions, TeamWorkspace, all_gather, reduce_scatter};
 use tma_runtime::prelude::*;
-use tma_tests::random::noise;
+use tma_tests::gpu::bench::products::problem::normal;
+use tma_tests::random::noise_of;
 
 /// Measures GEMMs that move matrices between ranks.
 #[derive(Parser)]
@@ -162,7 +163,8 @@ impl Bench {
         ensure!(m.is_multiple_of(ranks), "{m} rows are not divided by {ranks}");
         let ([n, k], part) = (layer.extents, m / ranks);
         let noise = |seed: usize, len: usize| -> Vec<Vec<bf16>> {
-            (0..ranks).map(|rank| noise((seed + rank) as u64, len)).collect()
+            let of_rank = |rank| noise_of(len, |i| bf16::from_f32(normal((seed + rank) as u64, i) as f32));
+            (0..ranks).map(of_rank).collect()
         };
         let (local, a, c, workspace) = match layer.division {
             LayerDivision::Columns => {

@@ -11,8 +11,9 @@ use tma_kernels::gemm::team::{
 use tma_runtime::prelude::*;
 
 use crate::compare::{same, same_bits};
+use crate::gpu::bench::products::problem::normal;
 use crate::parallel::on_all_cores;
-use crate::random::{Sample, hash, noise};
+use crate::random::{Sample, hash, noise_of};
 
 /// The calls of a test, which follow each other without a wait of the host.
 const CALLS: usize = 3;
@@ -240,7 +241,8 @@ pub fn scatters_alike(team: &Team, case: TeamCase) -> anyhow::Result<()> {
     let ranks = team.ranks();
     let TeamCase { m, n, k, options } = case;
     let of = |seed: usize, len: usize| -> Vec<Vec<bf16>> {
-        (0..ranks).map(|rank| noise((seed + rank) as u64, len)).collect()
+        let of_rank = |rank| noise_of(len, |i| bf16::from_f32(normal((seed + rank) as u64, i) as f32));
+        (0..ranks).map(of_rank).collect()
     };
     let a = team.tensors(&of(700, ranks * m * k), [ranks * m, k])?;
     let b = team.tensors(&of(800, n * k), case.shape_of_b())?;
