@@ -187,3 +187,23 @@ fn one_workspace_serves_layers_of_several_extents() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// A multilayer perceptron without its activation, as in `docs/team-gemm.md`.
+#[test]
+fn the_chapter_gathers_and_scatters() -> anyhow::Result<()> {
+    let team = Team::simulator(2)?;
+    let [rows, hidden, inner] = [16, 64, 32];
+    let ones = |shape: [usize; 2]| {
+        team.tensors(&vec![vec![bf16::from_f32(1.0); shape[0] * shape[1]]; team.ranks()], shape)
+    };
+    let (x, up, down) = (ones([rows, hidden])?, ones([inner, hidden])?, ones([hidden, inner])?);
+    let (mut h, mut y) = (team.zeros([2 * rows, inner])?, team.zeros([rows, hidden])?);
+    let mut gathered = GatherWorkspace::new(&team, rows, hidden)?; // rows of each rank
+    let mut sums = ScatterWorkspace::new(&team, rows, hidden)?;
+    let options = TeamGemmOptions { transpose_b: true, ..Default::default() }; // weights of N × K
+    all_gather_gemm(&team, &x, &up, &mut h, &mut gathered, options)?;
+    gemm_reduce_scatter(&team, &h, &down, &mut y, &mut sums, options)?;
+    let sum = bf16::from_f32((2 * inner * hidden) as f32);
+    assert_eq!(y.to_vecs()?, vec![vec![sum; rows * hidden]; 2]);
+    Ok(())
+}
