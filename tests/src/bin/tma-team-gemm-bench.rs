@@ -122,7 +122,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is measured.
+/// A call that is measured.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     /// The GEMM with its transfer.

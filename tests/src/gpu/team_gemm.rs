@@ -33,12 +33,14 @@ pub struct TeamCase {
 
 impl TeamCase {
     /// Makes a case of m, n and k, with a B of N × K.
-    pub fn nt([m, n, k]: [usize; 3], tile: Option<Tile>) -> Self {
+    pub fn nt(shape: [usize; 3], tile: Option<Tile>) -> Self {
+        let [m, n, k] = shape;
         Self { m, n, k, options: TeamGemmOptions { transpose_b: true, tile, blocks: None } }
     }
 
     /// Makes a case of m, n and k, with a B of K × N.
-    pub fn nn([m, n, k]: [usize; 3], tile: Option<Tile>) -> Self {
+    pub fn nn(shape: [usize; 3], tile: Option<Tile>) -> Self {
+        let [m, n, k] = shape;
         Self { m, n, k, options: TeamGemmOptions { transpose_b: false, tile, blocks: None } }
     }
 

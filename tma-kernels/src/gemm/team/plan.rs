@@ -89,7 +89,8 @@ pub(super) fn promoted<T: Scalar>(
     views.into_iter().map(|view| view.l2_promotion(L2Promotion::B256)).collect()
 }
 
-fn layout([rows, columns]: [usize; 2], [row, column]: [usize; 2], parts: usize) -> ([usize; 3], [usize; 3]) {
+fn layout(shape: [usize; 2], strides: [usize; 2], parts: usize) -> ([usize; 3], [usize; 3]) {
+    let ([rows, columns], [row, column]) = (shape, strides);
     let m = rows / parts;
     ([parts, m, columns], [m.saturating_mul(row), row, column])
 }
