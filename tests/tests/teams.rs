@@ -304,6 +304,19 @@ fn every_rank_has_a_tensor() -> Result<(), Error> {
     Ok(())
 }
 
+/// A block may wait for any other, if all of a rank run at the same time.
+#[test]
+fn blocks_of_a_resident_launch_fit() -> Result<(), Error> {
+    let team = Team::simulator(2)?;
+    let (x, mut flags) = (team.zeros::<f32, 1>([128])?, team.zeros::<u32, 1>([1])?);
+    let (mut inbox, mut y) = (team.zeros([128])?, team.zeros([128])?);
+    let on = team.with().resident();
+    is_refused(ring_pass::launch(on, 1 << 10, &x, &mut inbox, &mut flags, &mut y), "TMA0625", "`ring_pass`");
+    ring_pass::launch(on, 1, &x, &mut inbox, &mut flags, &mut y)?;
+    assert_eq!(flags.to_vecs()?, [[1]; 2]);
+    Ok(())
+}
+
 #[test]
 fn tensors_of_ranks_are_alike() -> Result<(), Error> {
     let device = Device::simulator();

@@ -25,6 +25,7 @@
 //! | [`gemm::gemm_quantized`] | products of `bf16` with weights of `e4m3` |
 //! | [`gemm::gemm_grouped`] | products of groups of rows, each with a matrix of its own |
 //! | [`gemm::gemm_picked`] | batches whose matrices are picked by indices on the device |
+//! | [`gemm::team::all_gather_gemm`], [`gemm::team::gemm_reduce_scatter`] | products over the GPUs of a team, which gather A or scatter C while they multiply |
 //! | [`conv::conv2d`] | convolutions of channels-last images |
 //! | [`attention()`] | softmax(Q · Kᵀ · scale) · V, without writing the scores to memory |
 //! | [`attention::attention_backward`] | the gradients of queries, keys and values |

@@ -22,6 +22,8 @@ use tma_kernels::gemm::scaled::few_rows::exchanged as scaled_few_rows;
 use tma_kernels::gemm::scaled::kernel::scaled;
 use tma_kernels::gemm::scaled::weights::widened as scaled_weights;
 use tma_kernels::gemm::split_k::kernels as split_k;
+use tma_kernels::gemm::team::gather_kernel::gathered;
+use tma_kernels::gemm::team::scatter_kernel::scattered;
 use tma_kernels::model::{
     bias, cross_entropy, embedding, experts, gated, norm, quantize, rotary, sample, softmax, sums,
 };
@@ -64,6 +66,8 @@ fn every_instance_is_assembled_as_expected() {
     let products = products.chain(&scaled::promoted::INSTANCES).chain(&grouped::rows::INSTANCES);
     let products = products.chain(&scaled_few_rows::promoted::INSTANCES);
     let products = products.chain(&scaled_weights::multiply::INSTANCES);
+    let products = products.chain(&gathered::gather_multiply::INSTANCES);
+    let products = products.chain(&scattered::multiply_scatter::INSTANCES);
     let others = convolution::forward::INSTANCES.iter().chain(&forward::attention::INSTANCES);
     let others = others.chain(&general::attention::INSTANCES);
     let others = others.chain(&few_rows::warps::attend::INSTANCES);

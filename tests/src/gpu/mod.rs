@@ -10,6 +10,7 @@ pub mod exchange;
 pub mod gradients;
 pub mod model;
 pub mod runner;
+pub mod team_gemm;
 pub mod teams;
 pub mod training;
 pub mod tuning;

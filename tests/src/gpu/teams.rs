@@ -6,6 +6,7 @@ use tma_runtime::prelude::*;
 
 use super::collectives;
 use super::runner::Test;
+use super::team_gemm::{gather_large, scatter_large};
 use crate::compare::same;
 use crate::kernels::faults::Fault;
 use crate::random::hash;
@@ -24,6 +25,8 @@ const ROUNDS: usize = 2;
 pub fn tests() -> Vec<Test> {
     let mut tests = tests_on(|_| team());
     tests.extend(collectives::tests_on(|_| team()));
+    tests.push(test("gather_large", gather_large, |_| team()));
+    tests.push(test("scatter_large", scatter_large, |_| team()));
     tests
 }
 
@@ -33,11 +36,11 @@ pub fn tests_of_two() -> Vec<Test> {
 }
 
 fn tests_on(team: fn(&Device) -> Result<Team, Error>) -> Vec<Test> {
-    let test = |name: &str, run: fn(&Team) -> anyhow::Result<()>| Test {
-        name: format!("teams::{name}"),
-        run: Box::new(move |device| run(&team(device)?)),
-    };
-    vec![test("all_reduce", all_reduce), test("tiles_of_peers", tiles_of_peers)]
+    vec![test("all_reduce", all_reduce, team), test("tiles_of_peers", tiles_of_peers, team)]
+}
+
+fn test(name: &str, run: fn(&Team) -> anyhow::Result<()>, team: fn(&Device) -> Result<Team, Error>) -> Test {
+    Test { name: format!("teams::{name}"), run: Box::new(move |device| run(&team(device)?)) }
 }
 
 /// A rank that ends too early, while the waits of all have a limit.

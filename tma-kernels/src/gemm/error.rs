@@ -97,6 +97,26 @@ pub enum GemmError {
         wanted: usize,
     },
 
+    /// A matrix of a rank has another shape than a GEMM on its team needs.
+    Team {
+        /// The matrix, such as `B`.
+        matrix: &'static str,
+        /// The rank.
+        rank: usize,
+        /// The matrix's shape.
+        found: [usize; 2],
+        /// The shape that matches the others.
+        wanted: [usize; 2],
+    },
+
+    /// A workspace of a team is too small.
+    TeamWorkspace {
+        /// The bytes that it has on each rank.
+        found: usize,
+        /// The bytes that the call needs.
+        wanted: usize,
+    },
+
     /// The launch failed.
     Runtime(Error),
 }
@@ -106,14 +126,14 @@ impl GemmError {
     /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Shape { .. } | Self::TooLarge { .. } => "TMA0546",
+            Self::Shape { .. } | Self::TooLarge { .. } | Self::Team { .. } => "TMA0546",
             Self::Instance { .. } | Self::Rows { .. } => "TMA0547",
             Self::Scaled { .. } => "TMA0557",
             Self::Grouped { .. } | Self::Groups { .. } => "TMA0558",
             Self::Indices { .. } => "TMA0561",
             Self::Array { .. } => "TMA0565",
             Self::Gate(error) => error.code(),
-            Self::Workspace { .. } => "TMA0570",
+            Self::Workspace { .. } | Self::TeamWorkspace { .. } => "TMA0570",
             Self::Runtime(error) => error.code(),
         }
     }
@@ -244,6 +264,16 @@ impl std::fmt::Display for GemmError {
             ),
             Self::Gate(error) => error.fmt(f),
             &Self::Workspace { found, wanted } => write_too_small(f, code, found, wanted),
+            Self::Team { matrix, rank, found, wanted } => write!(
+                f,
+                "{code}: matrices of a team do not match: {matrix} of rank {rank} is {found:?}, but must be \
+                 {wanted:?}; pass matrices of one shape on all ranks, and set `transpose_b` if B is stored N × K"
+            ),
+            Self::TeamWorkspace { found, wanted } => write!(
+                f,
+                "{code}: the workspace of a team is too small: it has {found} bytes on each rank, but this call \
+                 needs {wanted}; make it with `new` for the most rows and columns of all calls"
+            ),
             Self::Runtime(error) => write!(f, "{error}{}", transposition(error)),
         }
     }
@@ -276,7 +306,9 @@ impl std::error::Error for GemmError {
             | Self::Groups { .. }
             | Self::Indices { .. }
             | Self::Array { .. }
-            | Self::Workspace { .. } => None,
+            | Self::Workspace { .. }
+            | Self::Team { .. }
+            | Self::TeamWorkspace { .. } => None,
         }
     }
 }

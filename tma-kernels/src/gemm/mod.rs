@@ -36,6 +36,7 @@ pub mod ping_pong;
 pub mod scaled;
 pub mod shared_sums;
 pub mod split_k;
+pub mod team;
 mod tile;
 mod types;
 mod workspace;

@@ -17,6 +17,8 @@ pub struct LaunchOptions {
     pub trace: bool,
     /// The most time that a wait may take (`With::watched`).
     pub limit: Option<Duration>,
+    /// Whether blocks wait for others of their grid (`WithTeam::resident`).
+    pub resident: bool,
 }
 
 /// The grid of a launch, its clusters, and the conditions under which it starts.

@@ -53,6 +53,18 @@ impl<'a> WithTeam<'a> {
         self.options.limit = Some(limit);
         self
     }
+
+    /// States that blocks of the kernel wait for other blocks, of their rank or of another, which are
+    /// not those of the same index. The launch is rejected if the blocks of a rank cannot all run at
+    /// the same time, and the simulator runs them so. Without it, it may begin a block when another
+    /// has ended.
+    ///
+    /// The launch is not cooperative, since ranks may share a GPU: other kernels may delay a block.
+    #[must_use]
+    pub fn resident(mut self) -> Self {
+        self.options.resident = true;
+        self
+    }
 }
 
 /// Queues a kernel on all ranks of a team, on each with its own arguments: `args` has a list for
@@ -70,8 +82,8 @@ impl<'a> WithTeam<'a> {
 ///
 /// # Errors
 ///
-/// [`TeamError::Count`] if there is not one list for each rank, and the errors of
-/// [`launch`](super::launch) on each rank's device, such as [`Error::OtherDevice`] for a tensor of
+/// [`TeamError::Count`] if there is not one list for each rank, [`Error::GridNotResident`] for
+/// [`WithTeam::resident`], and the errors of [`launch`](super::launch) on each rank's device, such as [`Error::OtherDevice`] for a tensor of
 /// another team or rank.
 pub fn launch_team<'t>(
     on: impl Into<WithTeam<'t>>,
@@ -85,12 +97,18 @@ pub fn launch_team<'t>(
         return Err(TeamError::Count { what: "lists of arguments", found, ranks }.into());
     }
     let shape = shape(spec, grid, options)?;
+    let together = Shape { cooperative: shape.cooperative || options.resident, ..shape };
     let launches = team.devices().zip(args).map(|(device, args)| {
         let spec = watched(device, options.limit, spec)?;
-        fits(device, spec, shape)?;
-        prepare(device, spec, shape, args)
+        fits(device, spec, together)?;
+        match device.backend() {
+            Backend::Cuda(context) => {
+                Ok(RankLaunch::Cuda(context, Arc::new(context.prepare(spec, shape, args)?)))
+            }
+            Backend::Sim(context) => Ok(RankLaunch::Sim(context.prepare(spec, together, args)?)),
+        }
     });
-    let launches = launches.collect::<Result<Vec<_>, _>>()?;
+    let launches = launches.collect::<Result<Vec<_>, Error>>()?;
     for args in args {
         share(team, args);
     }
@@ -101,20 +119,6 @@ pub fn launch_team<'t>(
 enum RankLaunch {
     Cuda(&'static cuda::Context, Arc<cuda::Prepared>),
     Sim(sim::Launch),
-}
-
-fn prepare(
-    device: &Device,
-    spec: &'static KernelSpec,
-    shape: Shape,
-    args: &[Arg<'_>],
-) -> Result<RankLaunch, Error> {
-    match device.backend() {
-        Backend::Cuda(context) => {
-            Ok(RankLaunch::Cuda(context, Arc::new(context.prepare(spec, shape, args)?)))
-        }
-        Backend::Sim(context) => Ok(RankLaunch::Sim(context.prepare(spec, shape, args)?)),
-    }
 }
 
 /// Records that all ranks may access the memory of arguments, so that it is neither copied nor freed
