@@ -192,7 +192,12 @@ pub mod online {
         total
     }
 
-    /// Writes the natural logarithm of a row's sum of exponentials, with that of its sink.
+    /// The exponent of a sink above that of its row beyond which weights are not seen beside the
+    /// sink's: fewer than 2^32 keys have a sum that an `f32` rounds away.
+    const FAR_ABOVE: f32 = 64.0;
+
+    /// Writes the natural logarithm of a row's sum of exponentials, with that of its sink. It is the
+    /// sink for a row that sees no key, or -∞ without one.
     #[tma_device]
     pub fn store_log_sum<const SHIFT: i32>(
         lse: Global<f32>,
@@ -206,7 +211,16 @@ pub mod online {
         let heads = problem.key_heads * problem.group;
         let at = (row.sequence * heads + row.head) * problem.queries + row.query;
         let exponent = log2(with_sink::<SHIFT>(peak, total, row, sinks, scale)) + SHIFT as f32;
-        lse.set(at, if row.sees_keys { fma(peak, scale, exponent) * LN_2 } else { f32::NEG_INFINITY });
+        let mut sum = if row.sees_keys { fma(peak, scale, exponent) } else { f32::NEG_INFINITY };
+        if let Some(sinks) = sinks {
+            let sink = sinks.get(row.head) * LOG2_E;
+            // The weight of such a sink may be beyond an `f32`.
+            let is_far_above = sink - peak * scale - SHIFT as f32 > FAR_ABOVE;
+            if is_far_above || !row.sees_keys {
+                sum = sink;
+            }
+        }
+        lse.set(at, sum * LN_2);
     }
 
     /// Writes four columns of a row's result, and with the first ones its logarithm, if it is wanted.
