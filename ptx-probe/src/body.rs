@@ -285,8 +285,9 @@ fn branch(statement: &str) -> Option<(Option<&str>, &str)> {
 /// Returns the register with the address, if a loop can poll by this instruction.
 fn polled_address(statement: &str) -> Option<&str> {
     let (opcode, operands) = statement.split_once([' ', '\t'])?;
-    let loads = ["ld.acquire.", "ld.relaxed.", "ld.volatile."].iter().any(|load| opcode.starts_with(load));
-    if !loads && !(opcode.starts_with("atom.") && opcode.contains(".cas.")) {
+    let is_load = ["ld.acquire.", "ld.relaxed.", "ld.volatile."].iter().any(|load| opcode.starts_with(load));
+    let is_exchange = opcode.starts_with("atom.") && opcode.contains(".cas.");
+    if !(is_load || is_exchange) {
         return None;
     }
     let address = operands.split_once('[')?.1.split(['+', ']']).next()?;

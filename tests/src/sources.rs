@@ -191,6 +191,13 @@ pub fn library() -> &'static [Source] {
     }
 }
 
+/// Returns the kernels of `tma-kernels` for teams.
+pub fn team_library() -> &'static [Source] {
+    sources! {
+        "collectives": "tma-kernels/src/team/kernel.rs",
+    }
+}
+
 /// The pages of the book whose kernels are compiled.
 pub const BOOK: [&str; 18] = [
     "docs/language/kernels.md",

@@ -11,6 +11,7 @@ use std::{env, fs};
 
 use tma_codegen::{Target, compile};
 use tma_runtime::testing::under_seeds;
+use tma_tests::gpu::{collectives, teams};
 use tma_tests::mutation::steps::mutants;
 use tma_tests::mutation::subjects::{Subject, first_instances, library_subjects, subjects};
 use tma_tests::mutation::table::{surprises, tables, unused_entries};
@@ -146,6 +147,7 @@ fn no_kernel_that_synchronises_is_left_out() -> anyhow::Result<()> {
         let named = kernels?.into_iter().filter(|kernel| !mutants(&kernel.text).is_empty());
         synchronising.extend(named.map(|kernel| kernel.name));
     }
+    synchronising.extend(teams::KERNELS.map(str::to_owned));
     assert_eq!(launched, synchronising);
     Ok(())
 }
@@ -155,10 +157,11 @@ fn no_kernel_of_the_library_is_left_out() -> anyhow::Result<()> {
     let generic = |name: &str| name.split("::").next().unwrap_or_default().to_owned();
     let launched: BTreeSet<_> = LIBRARY_SUBJECTS.iter().map(|subject| generic(subject.kernel.name)).collect();
     let mut all = BTreeSet::new();
-    for source in sources::library() {
+    for source in sources::library().iter().chain(sources::team_library()) {
         let accepted = source.checked().map_err(|failure| anyhow::anyhow!("{failure}"))?;
         all.extend(accepted.kernels.iter().map(|kernel| generic(&kernel.kernel.kernel().name)));
     }
+    all.extend(collectives::KERNELS_OF_ROUNDS.map(str::to_owned));
     assert_eq!(launched, all);
     Ok(())
 }

@@ -106,8 +106,7 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
     let mut o = device.filled_bytes::<T, 4>(of_q.shape(), 0xff)?;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
     // One sink is so far above the scores that its weight is beyond an `f32`.
-    let sinks: Vec<f32> =
-        (0..heads).map(|head| if head == 1 { 300.0 } else { head as f32 - 2.0 }).collect();
+    let sinks: Vec<f32> = (0..heads).map(|head| if head == 1 { 300.0 } else { head as f32 - 2.0 }).collect();
     let of_sinks = device.tensor(&sinks, [heads])?;
     let of_lengths = device.tensor(lengths, [batch])?;
 

@@ -216,22 +216,17 @@ impl Limits {
         let operand = load_operand("%watch_operand", waits.operand);
         let phase =
             load_operand("%watch_phase", phase(waits.text).or_else(|| value(waits.text)).unwrap_or("0"));
-        out.push_str(&self.again(label));
+        out.push_str(&again(label, self.budget));
         _ = write!(
             out,
             "\tmov.b32 \t%watch_site, {site};\n{operand}{phase}\tbra \twatch_report;\nwatch_{over}:\n"
         );
     }
 
-    /// Returns the branch back to `label` as long as there is time.
-    fn again(&self, label: &str) -> String {
-        format!(
-            "\tmov.u64 \t%watch_now, %globaltimer;
-\tsub.s64 \t%watch_now, %watch_now, %watch_since;
-\tsetp.lt.u64 \t%watch_more, %watch_now, {};
-\t@%watch_more bra \t{label};\n",
-            self.budget
-        )
+    /// Returns the limit at barriers, in nanoseconds. It is a little longer: who waits there usually
+    /// waits for a thread that waits elsewhere, which should report first if it is of the same warp.
+    fn barrier_budget(&self) -> u64 {
+        self.budget + self.budget / 20
     }
 
     /// Writes the count of this warp's active lanes at the barrier whose counter is `%watch_at`,
@@ -303,7 +298,7 @@ watch_{over}:
 \tbar.warp.sync \t%watch_lanes;
 \t}}
 ",
-            self.again(&format!("watch_{poll}"))
+            again(&format!("watch_{poll}"), self.barrier_budget())
         );
     }
 
@@ -365,7 +360,7 @@ watch_{over}:
 \tbar.warp.sync \t%watch_lanes;
 \t}}
 ",
-            self.again(&format!("watch_{poll}"))
+            again(&format!("watch_{poll}"), self.barrier_budget())
         );
     }
 
@@ -415,6 +410,16 @@ watch_stop:
             budget + budget / 10
         );
     }
+}
+
+/// Returns the branch back to `label` as long as there is time.
+fn again(label: &str, budget: u64) -> String {
+    format!(
+        "\tmov.u64 \t%watch_now, %globaltimer;
+\tsub.s64 \t%watch_now, %watch_now, %watch_since;
+\tsetp.lt.u64 \t%watch_more, %watch_now, {budget};
+\t@%watch_more bra \t{label};\n"
+    )
 }
 
 /// Returns the number of a barrier of the block and the number of threads, if it is given.

@@ -183,6 +183,10 @@ pub fn gathered_and_scattered<T: Summand>(team: &Team, extents: &[Extent]) -> an
     Ok(())
 }
 
+/// The kernels with several rounds in one launch. Their file imports functions of another package.
+pub const KERNELS_OF_ROUNDS: [&str; 4] =
+    ["rounds_of_parts", "rounds_of_pieces", "rounds_of_slots", "rounds_of_sums"];
+
 /// Kernels that call the device functions of collectives several times. Simulated ranks end a launch
 /// before the next one begins on any of them, so that only these show what the barriers order.
 #[tma_module]

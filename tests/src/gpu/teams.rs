@@ -21,6 +21,10 @@ const LAUNCHES: usize = 3;
 /// The rounds of a launch.
 const ROUNDS: usize = 2;
 
+/// The kernels of [`tests_of_two`]. Their file imports functions of another package, so that it
+/// cannot be compiled alone.
+pub const KERNELS: [&str; 2] = ["all_reduce", "tiles_of_peers"];
+
 /// Returns the tests. They run on teams of their own, not on the device of the run.
 pub fn tests() -> Vec<Test> {
     let mut tests = tests_on(|_| team());
@@ -55,7 +59,7 @@ pub const FAULTS: &[Fault] = &[Fault {
     printed: &[
         "rank 0: TMA0632: deadlock: warps of `stops` waited longer than 500ms",
         "warp 0 of 4 blocks (the first is block 0) waits for a value in global memory other than 0",
-        "tma-kernels/src/team",
+        "src/gpu/teams.rs",
     ],
 }];
 

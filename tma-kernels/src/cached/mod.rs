@@ -147,7 +147,7 @@ pub struct CachedAttentionOptions<'a, T> {
     /// The sink of each head of queries: a score that takes part in the softmax without a value.
     pub sinks: Option<TensorView<'a, f32, 1>>,
     /// The destination of the logarithm of each row's sum of exponentials: batch × heads × queries.
-    /// The value is -∞ for a query that sees no key.
+    /// For a query that sees no key, the value is that of its sink, or -∞ without sinks.
     pub lse: Option<TensorViewMut<'a, f32, 3>>,
     /// Memory for heads whose keys are divided among blocks. It grows if it is too small, unless it
     /// is [the caller's memory](CacheWorkspace::from_raw). Without it, the call allocates its

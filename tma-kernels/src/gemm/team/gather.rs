@@ -143,13 +143,14 @@ pub fn all_gather_gemm<'t, T: TeamElement>(
     let b = views(b.views(), "matrices B", team)?;
     let c = views(c.views_mut(), "matrices C", team)?;
     let ranks = team.ranks();
-    let (Some([m, k]), Some(of_b)) = (a.first().map(|a| a.shape()), b.first().map(|b| b.shape())) else {
+    let (Some([m, k]), Some(of_b)) = (a.first().map(TensorView::shape), b.first().map(TensorView::shape))
+    else {
         return Ok(()); // a team has a rank
     };
     let n = of_b[if options.transpose_b { 0 } else { 1 }];
-    have_shape("A", a.iter().map(|a| a.shape()), [m, k])?;
-    have_shape("B", b.iter().map(|b| b.shape()), if options.transpose_b { [n, k] } else { [k, n] })?;
-    have_shape("C", c.iter().map(|c| c.shape()), [ranks * m, n])?;
+    have_shape("A", a.iter().map(TensorView::shape), [m, k])?;
+    have_shape("B", b.iter().map(TensorView::shape), if options.transpose_b { [n, k] } else { [k, n] })?;
+    have_shape("C", c.iter().map(TensorViewMut::shape), [ranks * m, n])?;
     if m == 0 || n == 0 {
         return Ok(());
     }

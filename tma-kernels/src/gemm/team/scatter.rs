@@ -135,12 +135,14 @@ pub fn gemm_reduce_scatter<'t, T: TeamElement>(
     let b = views(b.views(), "matrices B", team)?;
     let c = views(c.views_mut(), "matrices C", team)?;
     let ranks = team.ranks();
-    let (Some([_, k]), Some([m, n])) = (a.first().map(|a| a.shape()), c.first().map(|c| c.shape())) else {
+    let (Some([_, k]), Some([m, n])) =
+        (a.first().map(TensorView::shape), c.first().map(TensorViewMut::shape))
+    else {
         return Ok(()); // a team has a rank
     };
-    have_shape("A", a.iter().map(|a| a.shape()), [ranks * m, k])?;
-    have_shape("B", b.iter().map(|b| b.shape()), if options.transpose_b { [n, k] } else { [k, n] })?;
-    have_shape("C", c.iter().map(|c| c.shape()), [m, n])?;
+    have_shape("A", a.iter().map(TensorView::shape), [ranks * m, k])?;
+    have_shape("B", b.iter().map(TensorView::shape), if options.transpose_b { [n, k] } else { [k, n] })?;
+    have_shape("C", c.iter().map(TensorViewMut::shape), [m, n])?;
     if m == 0 || n == 0 {
         return Ok(());
     }
