@@ -52,14 +52,14 @@ pub mod online {
     /// Converts scores to weights, `exp2(score * scale - top)`, and adds this thread's to `total`.
     ///
     /// At first `top` is the value from before this block. The block's maximum is only computed if
-    /// a thread's weights of a row then add up to more than [`MOST`], and in the `FIRST` block of a
+    /// a thread's weights of a row then add up to more than `MOST`, and in the `FIRST` block of a
     /// row. `top` rises to that maximum, and the weights are computed again with it. In this case
     /// the result is true, and sums of earlier blocks must be multiplied by `shrink`.
     ///
     /// If the maximum is computed, the greatest weight is 2^-`SHIFT`, and later ones are at most
-    /// [`MOST`] times that: sums of weights times values do not overflow unless their mean does.
+    /// `MOST` times that: sums of weights times values do not overflow unless their mean does.
     ///
-    /// A row whose maximum is beyond [`FAR`] is *far*: rounding of score times scale is too coarse
+    /// A row whose maximum is beyond `FAR` is *far*: rounding of score times scale is too coarse
     /// there. From then on its greatest score, `peak`, is subtracted first: its weights are
     /// `exp2((score - peak) * scale - SHIFT)`. While a row of the warp `is_far`, weights are
     /// computed in this longer way in every block. The `peak` of other rows is -∞. A row that has

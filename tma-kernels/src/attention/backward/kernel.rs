@@ -191,7 +191,7 @@ pub mod backward {
     /// Tensors are batch × heads × sequence × `DEPTH`; `group` heads of queries share one of keys
     /// and values, whose gradients add up over all of them. The sums of gradients of queries have
     /// the order that `queries::round` expects. With `turns`, which counts the blocks of keys that
-    /// have added to each block of sums, they add in the order of [`turn`].
+    /// have added to each block of sums, they add in the order of `turn`.
     ///
     /// `together` heads of keys, whose blocks run at the same time, begin with all of their first
     /// keys, which take the longest with a causal mask, or with their last ones, if these are the
