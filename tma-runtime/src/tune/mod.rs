@@ -21,7 +21,7 @@
 //! #         cluster: Cluster::None,
 //! #         cooperative: false,
 //! #         dependency_wait: false,
-//team: false,
+//! #         team: false,
 //! #         shared_bytes: 0,
 //! #         params: &[ParamSpec { name: "data", kind: ParamKind::Global { element: Scalar::U32, written: true, alignment: 4 } }],
 //! #     };

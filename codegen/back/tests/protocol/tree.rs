@@ -85,16 +85,19 @@ pub(crate) fn first_instances(all: Vec<(String, CheckedKernel)>) -> Vec<(String,
     all.into_iter().filter(is_first).collect()
 }
 
+/// Kernels of teams are judged, but not counted: what orders ranks is not decided yet
+/// (`docs/language/several-gpus.md`, "What is checked between ranks").
 #[test]
 fn no_right_kernel_is_refused() {
     let (mut refused, mut judged, mut proved) = (vec![], 0, 0);
     for (name, checked) in FOLDERS.iter().flat_map(|folder| first_instances(kernels(&root().join(folder)))) {
-        judged += 1;
+        let counts = u32::from(!checked.kernel().is_of_team());
+        judged += counts;
         match judge(&checked, Budget::MACRO).verdict {
             Verdict::Broken(diagnostic) => {
                 refused.push(format!("{name}: {}:\n{}", checked.kernel().path(), diagnostic.text()));
             }
-            Verdict::Proved => proved += 1,
+            Verdict::Proved => proved += counts,
             Verdict::CheckedUpTo(_) | Verdict::NotDecided(_) => {}
         }
     }
