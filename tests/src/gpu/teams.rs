@@ -58,7 +58,7 @@ pub const FAULTS: &[Fault] = &[Fault {
     code: Some("TMA0637"),
     printed: &[
         "rank 0: TMA0632: deadlock: warps of `stops` waited longer than 500ms",
-        "warp 0 of 4 blocks (the first is block 0) waits for a value in global memory other than 0",
+        "warp 0 of 4 blocks (the first is block 0) wait for a value in global memory other than 0",
         "src/gpu/teams.rs",
     ],
 }];
