@@ -12,8 +12,8 @@ mod speed;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use ptx_sim::{GlobalMemory, LaunchConfig, Module};
 
@@ -41,11 +41,8 @@ pub(crate) struct Context {
     /// Shared by the devices of a team.
     memory: Arc<Mutex<GlobalMemory>>,
     modules: Mutex<HashMap<ModuleKey, Loaded>>,
-    seed: AtomicU64,
-    instruction_limit: AtomicU64,
-    block_limit: AtomicU64,
-    host_threads: AtomicUsize,
-    all_global_races: AtomicBool,
+    /// The options of launches, each of which adds its shape.
+    options: Mutex<LaunchConfig>,
     instructions: AtomicU64,
     allocations: AtomicU64,
     encoded_maps: AtomicU64,
@@ -63,7 +60,10 @@ struct ModuleKey {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("id", &self.id).field("seed", &self.seed).finish_non_exhaustive()
+        f.debug_struct("Context")
+            .field("id", &self.id)
+            .field("seed", &self.options().seed)
+            .finish_non_exhaustive()
     }
 }
 
@@ -81,11 +81,7 @@ impl Context {
             },
             memory: Arc::default(),
             modules: Mutex::default(),
-            seed: AtomicU64::new(0),
-            instruction_limit: AtomicU64::new(LaunchConfig::default().instruction_limit),
-            block_limit: AtomicU64::new(LaunchConfig::default().block_limit),
-            host_threads: AtomicUsize::new(LaunchConfig::default().host_threads),
-            all_global_races: AtomicBool::new(false),
+            options: Mutex::default(),
             instructions: AtomicU64::new(0),
             allocations: AtomicU64::new(0),
             encoded_maps: AtomicU64::new(0),
@@ -110,11 +106,7 @@ impl Context {
         let device = |_| {
             Arc::new(Self {
                 memory: Arc::clone(&memory),
-                seed: AtomicU64::new(self.seed.load(Ordering::Relaxed)),
-                instruction_limit: AtomicU64::new(self.instruction_limit.load(Ordering::Relaxed)),
-                block_limit: AtomicU64::new(self.block_limit.load(Ordering::Relaxed)),
-                host_threads: AtomicUsize::new(self.host_threads.load(Ordering::Relaxed)),
-                all_global_races: AtomicBool::new(self.all_global_races.load(Ordering::Relaxed)),
+                options: Mutex::new(self.options().clone()),
                 hooks: self.hooks.copied(),
                 ..Self::new()
             })
@@ -146,24 +138,31 @@ impl Context {
         &self.properties
     }
 
+    fn options(&self) -> MutexGuard<'_, LaunchConfig> {
+        locked(&self.options)
+    }
+
     pub(crate) fn set_seed(&self, seed: u64) {
-        self.seed.store(seed, Ordering::Relaxed);
+        self.options().seed = seed;
     }
 
     pub(crate) fn set_instruction_limit(&self, instructions: u64) {
-        self.instruction_limit.store(instructions, Ordering::Relaxed);
+        self.options().instruction_limit = instructions;
     }
 
     pub(crate) fn set_block_limit(&self, blocks: u64) {
-        self.block_limit.store(blocks, Ordering::Relaxed);
+        self.options().block_limit = blocks;
     }
 
     pub(crate) fn set_all_global_races(&self, all: bool) {
-        self.all_global_races.store(all, Ordering::Relaxed);
+        self.options().checks.global_order = match all {
+            true => ptx_sim::GlobalOrder::Always,
+            false => LaunchConfig::default().checks.global_order,
+        };
     }
 
     pub(crate) fn set_host_threads(&self, threads: usize) {
-        self.host_threads.store(threads, Ordering::Relaxed);
+        self.options().host_threads = threads;
     }
 
     pub(crate) fn set_watch(&self, trace_events: usize, watch: Watch) {
@@ -295,24 +294,15 @@ impl Context {
 
     /// Returns the configuration of a launch, which records this many events if it is watched.
     fn config(&self, spec: &KernelSpec, shape: Shape, trace_events: Option<usize>) -> LaunchConfig {
-        let default = LaunchConfig::default();
-        let global_order = match self.all_global_races.load(Ordering::Relaxed) {
-            true => ptx_sim::GlobalOrder::Always,
-            false => default.checks.global_order,
-        };
         LaunchConfig {
             grid: shape.grid,
             block: spec.threads,
             cluster: shape.cluster,
             cooperative: shape.cooperative,
             dynamic_shared_bytes: spec.shared_bytes,
-            seed: self.seed.load(Ordering::Relaxed),
-            instruction_limit: self.instruction_limit.load(Ordering::Relaxed),
-            block_limit: self.block_limit.load(Ordering::Relaxed),
-            host_threads: self.host_threads.load(Ordering::Relaxed),
             profile: trace_events.is_some(),
             trace_events: trace_events.unwrap_or(0),
-            checks: ptx_sim::Checks { global_order, ..default.checks },
+            ..self.options().clone()
         }
     }
 
