@@ -162,14 +162,13 @@ impl<'t> Line<'t> {
     /// Returns the loop that this line ends, if it waits. Its branch is at most four lines behind
     /// the instruction.
     pub(crate) fn ends_wait_loop(self) -> Option<WaitLoop<'t>> {
-        let (condition, label) = self.statement()?.strip_prefix('@')?.split_once(" bra ")?;
-        let label = label.trim();
-        if !is_wait_label(label) {
+        let (condition, label) = branch(self.statement()?)?;
+        if !is_wait_label(label) || condition.is_none() {
             return None;
         }
         let first = (1..=5).find(|distance| self.at(-distance).trim().strip_suffix(':') == Some(label))?;
         let waits = self.instruction_at(1 - first)?;
-        Some(WaitLoop { label, condition: Some(condition.trim()), waits })
+        Some(WaitLoop { label, condition, waits })
     }
 
     /// Returns the loop that this line ends, if it polls memory: it has no label but its own, and

@@ -10,7 +10,8 @@
 //!
 //! Polling loops of the kernel's own are recognised by their form: a straight piece of code that
 //! branches back to its beginning, and loads with an order from an address that it does not compute.
-//! Other ones, `setmaxnreg`, barriers of warps and the wait for previous grids have no limit. A thread that has exited still counts at the cluster's barrier.
+//! Other ones, `setmaxnreg`, barriers of warps and the wait for previous grids have no limit. A
+//! thread that has exited still counts at the cluster's barrier.
 
 mod report;
 
