@@ -8,7 +8,7 @@ mod plain;
 
 use case::{Case, plain_case};
 use plain::{Element, Row, Softmax, numbers, values};
-use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};
+use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, attention};
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
 
@@ -33,17 +33,8 @@ fn run<T: AttentionElement + Element>(device: &Device, case: &Case) -> Result<()
     let (on_k, on_v) = (device.tensor(&k, of_keys)?, device.tensor(&v, of_keys)?);
     let mut o = device.filled_bytes::<T, 4>(of_queries, 0xff)?;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
-    let (starts_q, starts_k) = (case.starts_on(device, 0)?, case.starts_on(device, 1)?);
-    let lengths = case.is_packed.then_some(Lengths {
-        queries: starts_q.view(),
-        keys: starts_k.view(),
-        longest: case.longest(0),
-        longest_keys: case.longest(1),
-    });
-    let sinks = match &case.sinks {
-        Some(sinks) => Some(device.tensor(sinks, [heads])?),
-        None => None,
-    };
+    let starts = [case.starts_on(device, 0)?, case.starts_on(device, 1)?];
+    let (lengths, sinks) = (case.lengths(&starts), case.sinks_on(device)?);
     // Two blocks, each of which processes several tiles.
     let options = AttentionOptions {
         causal,

@@ -13,7 +13,7 @@ use tma_kernels::attention::{
     AttentionBackwardOptions, AttentionForward, AttentionGradients, AttentionWorkspace, Sinks,
     attention_backward,
 };
-use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, Lengths, attention};
+use tma_kernels::{AttentionElement, AttentionError, AttentionOptions, attention};
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
 
@@ -161,17 +161,8 @@ fn computed<T: AttentionElement + Element>(
     let mut o = device.filled_bytes::<T, 4>(of_queries, 0xff)?;
     let [batch, heads, queries, _] = of_queries;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
-    let (starts_q, starts_k) = (case.starts_on(device, 0)?, case.starts_on(device, 1)?);
-    let lengths = case.is_packed.then_some(Lengths {
-        queries: starts_q.view(),
-        keys: starts_k.view(),
-        longest: case.longest(0),
-        longest_keys: case.longest(1),
-    });
-    let sinks = match &case.sinks {
-        Some(sinks) => Some(device.tensor(sinks, [heads])?),
-        None => None,
-    };
+    let starts = [case.starts_on(device, 0)?, case.starts_on(device, 1)?];
+    let (lengths, sinks) = (case.lengths(&starts), case.sinks_on(device)?);
     let options = AttentionOptions {
         causal,
         window,

@@ -115,10 +115,10 @@ pub fn flash_attn_alibi_windowed(
 /// Returns attention of sequences that are packed one after the other.
 ///
 /// `q` is queries × heads × depth, and `k` and `v` are keys × heads × depth. The depth is a multiple
-/// of 8, up to 256, and up to 128 for gradients. `seqlens_q` and `seqlens_k` are cumulative lengths in U32: 0, the length of the
-/// first sequence, the sum of the first two, and so on. They are read on the device; wrong ones
-/// produce wrong results. `max_seqlen_q` and `max_seqlen_k` are the greatest numbers of queries and
-/// keys of a sequence, or more. `use_gqa_packing` has no effect.
+/// of 8, up to 256, and up to 128 for gradients. `seqlens_q` and `seqlens_k` are cumulative lengths
+/// in U32: 0, the length of the first sequence, the sum of the first two, and so on. They are read on
+/// the device; wrong ones produce wrong results. `max_seqlen_q` and `max_seqlen_k` are the greatest
+/// numbers of queries and keys of a sequence, or more. `use_gqa_packing` has no effect.
 ///
 /// # Errors
 ///

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use tma_kernels::Lengths;
 use tma_runtime::Error;
 use tma_runtime::prelude::*;
 
@@ -63,8 +64,20 @@ impl Case {
         device.tensor(&starts, [starts.len()])
     }
 
+    /// Returns the lengths for a kernel, from the starts of queries and keys, if they are packed.
+    pub(crate) fn lengths<'a>(&self, starts: &'a [DeviceTensor<u32, 1>; 2]) -> Option<Lengths<'a>> {
+        let [queries, keys] = starts.each_ref().map(DeviceTensor::view);
+        let [longest, longest_keys] = [0, 1].map(|of| self.longest(of));
+        self.is_packed.then_some(Lengths { queries, keys, longest, longest_keys })
+    }
+
+    /// Returns the sinks on a device.
+    pub(crate) fn sinks_on(&self, device: &Device) -> Result<Option<DeviceTensor<f32, 1>>, Error> {
+        self.sinks.as_ref().map(|sinks| device.tensor(sinks, [self.heads])).transpose()
+    }
+
     /// Returns the number of queries (0) or keys (1) of the longest sequence.
-    pub(crate) fn longest(&self, of: usize) -> usize {
+    fn longest(&self, of: usize) -> usize {
         self.sequences.iter().map(|lengths| lengths[of]).max().unwrap_or(0)
     }
 
