@@ -131,8 +131,9 @@ pub mod collectives {
     ///
     /// Only one thread of all ranks reads and writes an element, so that nothing else has to be
     /// ordered. The barriers are needed against what comes before and after: the elements of all ranks
-    /// must be there, and a rank must not go on before the others have stored its sums. Each block waits for the same block of other ranks alone. In a
-    /// kernel that also writes or reads `x` there is therefore one block.
+    /// must be there, and a rank must not go on before the others have stored its sums. Each block
+    /// waits for the same block of other ranks alone. In a kernel that also writes or reads `x` there
+    /// is therefore one block.
     #[tma_device]
     pub fn reduce_in_place<T: TileElement + Number, const G: usize, const V: usize, const L: usize>(
         x: Peers<Global<T>>,

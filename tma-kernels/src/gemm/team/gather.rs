@@ -2,9 +2,10 @@
 
 use super::gather_kernel::gathered::gather_multiply;
 use super::instances::gather_kernel;
-use super::plan::{Plan, TeamExtents, have_shape, in_parts, in_parts_mut, promoted, views};
+use super::matrices::{Matrices, promoted};
+use super::plan::{Plan, TeamExtents};
 use super::{TeamElement, TeamGemmOptions};
-use crate::gemm::{GemmError, GemmOptions, gemm};
+use crate::gemm::GemmError;
 use tma_runtime::launch::{PeerMapArg, PeerMapArgMut, WithTeam};
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
@@ -139,18 +140,14 @@ pub fn all_gather_gemm<'t, T: TeamElement>(
 ) -> Result<(), GemmError> {
     let on = on.into().resident();
     let team = on.team();
-    let a = views(a.views(), "matrices A", team)?;
-    let b = views(b.views(), "matrices B", team)?;
-    let c = views(c.views_mut(), "matrices C", team)?;
+    let matrices = Matrices::of(team, a.views(), b.views(), c.views_mut())?;
     let ranks = team.ranks();
-    let (Some([m, k]), Some(of_b)) = (a.first().map(TensorView::shape), b.first().map(TensorView::shape))
-    else {
+    let first = matrices.a.first().map(TensorView::shape).zip(matrices.b.first().map(TensorView::shape));
+    let Some(([m, k], of_b)) = first else {
         return Ok(()); // a team has a rank
     };
     let n = of_b[if options.transpose_b { 0 } else { 1 }];
-    have_shape("A", a.iter().map(TensorView::shape), [m, k])?;
-    have_shape("B", b.iter().map(TensorView::shape), if options.transpose_b { [n, k] } else { [k, n] })?;
-    have_shape("C", c.iter().map(TensorViewMut::shape), [ranks * m, n])?;
+    matrices.have_shapes([m, k], [ranks * m, n], options.transpose_b)?;
     if m == 0 || n == 0 {
         return Ok(());
     }
@@ -158,70 +155,52 @@ pub fn all_gather_gemm<'t, T: TeamElement>(
     extents.check::<T>()?;
     workspace.check(extents)?;
     if k == 0 {
-        for (rank, ((a, b), c)) in a.into_iter().zip(b).zip(c).enumerate() {
-            let a = a.with_strides([ranks * m, 0], [1, 1])?;
-            let options = GemmOptions { transpose_b: options.transpose_b, ..GemmOptions::default() };
-            gemm(team.stream(rank)?, a, b, c, options)?;
-        }
-        return Ok(());
+        return matrices.multiply_nothing(team, options.transpose_b);
     }
     let plan = Plan::of::<T>(team, extents, &options, gather_kernel::<T>)?;
-    workspace.launches = workspace.launches.wrapping_add(1);
-    workspace.shape = [ranks * m, k];
-    let matrices = Matrices {
-        parts: a.into_iter().map(|a| in_parts(a, 1)).collect::<Result<_, _>>()?,
-        b: b.into_iter().map(|b| in_parts(b, 1)).collect::<Result<_, _>>()?,
-        c: c.into_iter().map(|c| in_parts_mut(c, ranks)).collect::<Result<_, _>>()?,
-    };
-    matrices.queue(on, workspace, extents, plan)
+    queue(on, matrices.in_parts(1, ranks)?, workspace, extents, plan)
 }
 
-/// The matrices of all ranks, as batches.
-struct Matrices<'a, T: Scalar> {
-    parts: Vec<TensorView<'a, T, 3>>,
-    b: Vec<TensorView<'a, T, 3>>,
-    c: Vec<TensorViewMut<'a, T, 3>>,
-}
-
-impl<T: TeamElement> Matrices<'_, T> {
-    fn queue(
-        self,
-        on: WithTeam<'_>,
-        workspace: &mut GatherWorkspace<T>,
-        extents: TeamExtents,
-        plan: Plan<gather_multiply::Launcher<'_, T>>,
-    ) -> Result<(), GemmError> {
-        let Self { parts, b, mut c } = self;
-        let TeamExtents { ranks, m, n, k } = extents;
-        let row = k.next_multiple_of(ROW_ALIGNMENT);
-        let [mut copies, mut gathered] = [Vec::new(), Vec::new()];
-        for view in workspace.gathered.views_mut() {
-            let view = view.with_strides([ranks, m, k], [m * row, row, 1])?;
-            // SAFETY: the kernel stores through one of the views. It loads through the other, and
-            // waits for the stores of these elements before.
-            let [stored, loaded] = unsafe { view.alias() };
-            copies.push(stored);
-            gathered.push(loaded);
-        }
-        let gathered = gathered.iter().map(|view| view.as_view()).collect();
-        let [own, gathered, b] = [parts.clone(), gathered, b].map(promoted);
-        let [m, n, k] = [m, n, k].map(|extent| extent as u32);
-        Ok(plan.kernel.launch(
-            on,
-            plan.grid,
-            &own[..],
-            &gathered[..],
-            &b[..],
-            &mut c[..],
-            &parts[..],
-            &mut copies[..],
-            &mut workspace.flags,
-            m,
-            n,
-            k,
-            plan.band,
-            plan.tiles,
-            workspace.launches,
-        )?)
+fn queue<T: TeamElement>(
+    on: WithTeam<'_>,
+    matrices: Matrices<'_, T, 3>,
+    workspace: &mut GatherWorkspace<T>,
+    extents: TeamExtents,
+    plan: Plan<gather_multiply::Launcher<'_, T>>,
+) -> Result<(), GemmError> {
+    let Matrices { a: parts, b, mut c } = matrices;
+    let TeamExtents { ranks, m, n, k } = extents;
+    let row = k.next_multiple_of(ROW_ALIGNMENT);
+    let [mut copies, mut gathered] = [Vec::new(), Vec::new()];
+    for view in workspace.gathered.views_mut() {
+        let view = view.with_strides([ranks, m, k], [m * row, row, 1])?;
+        // SAFETY: the kernel stores through one of the views. It loads through the other, and
+        // waits for the stores of these elements before.
+        let [stored, loaded] = unsafe { view.alias() };
+        copies.push(stored);
+        gathered.push(loaded);
     }
+    let gathered = gathered.iter().map(|view| view.as_view()).collect();
+    let [own, gathered, b] = [parts.clone(), gathered, b].map(promoted);
+    let launch = workspace.launches.wrapping_add(1);
+    plan.kernel.launch(
+        on,
+        plan.grid,
+        &own[..],
+        &gathered[..],
+        &b[..],
+        &mut c[..],
+        &parts[..],
+        &mut copies[..],
+        &mut workspace.flags,
+        m as u32,
+        n as u32,
+        k as u32,
+        plan.band,
+        plan.tiles,
+        launch,
+    )?;
+    workspace.launches = launch;
+    workspace.shape = [ranks * m, k];
+    Ok(())
 }

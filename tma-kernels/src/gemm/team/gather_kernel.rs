@@ -15,8 +15,9 @@ pub mod gathered {
     use crate::gemm::device::consumer::multiply_steps;
     use crate::gemm::device::epilogue::store_rows;
     use crate::gemm::device::producer::Operand;
-    use crate::gemm::device::schedule::{TileCoords, operand_coords, ring_stages, tile_coords, tile_order};
+    use crate::gemm::device::schedule::{TileCoords, ring_stages, tile_coords, tile_order};
     use crate::gemm::team::device::flags::{is_before, wait_for_peer};
+    use crate::gemm::team::device::producer::load_tiles;
 
     /// Rows of a piece, which is copied as a whole.
     const PIECE_ROWS: u32 = 8;
@@ -178,33 +179,6 @@ pub mod gathered {
             let flag = CHUNK_FLAGS + chunk;
             while is_before(flags.own().load(flag, Order::Acquire, Scope::Device), extents.launch) {}
             fence_proxy_async_global(); // copies load what copies of other threads have stored
-        }
-    }
-
-    /// Loads the tiles of A and B for the tile of C at `at`. There is one B for all parts of A.
-    #[tma_device]
-    fn load_tiles<
-        AB: TileElement,
-        const BK: u32,
-        const MN_B: bool,
-        const BM: u32,
-        const SLICE_A: u32,
-        const ROWS_B: u32,
-        const COLUMNS_B: u32,
-        const SLICE_B: u32,
-        const STAGES: u32,
-    >(
-        producer: &mut Producer<(Operand<AB, BM, BK>, Operand<AB, ROWS_B, COLUMNS_B>), STAGES>,
-        a: TensorMap<Operand<AB, SLICE_A, BK>>,
-        b: TensorMap<Operand<AB, SLICE_B, COLUMNS_B>>,
-        at: TileCoords,
-        steps: u32,
-    ) {
-        for step in 0..steps {
-            let slot = producer.acquire();
-            a.load_sliced(slot.0, [at.batch, at.row, step * BK], slot.barrier(), ClusterAxis::X);
-            let of_b = operand_coords::<MN_B>(0, at.column, step * BK);
-            b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
         }
     }
 

@@ -5,6 +5,7 @@ pub mod device;
 mod gather;
 pub mod gather_kernel;
 mod instances;
+mod matrices;
 mod plan;
 mod scatter;
 pub mod scatter_kernel;

@@ -4,9 +4,9 @@ use super::instances::Found;
 use super::{TeamElement, TeamGemmOptions};
 use crate::gemm::choose::{self, Choice, Problem};
 use crate::gemm::{Division, GemmError, Tile};
-use tma_runtime::launch::{Grid, MapOptions, WithOptions, resident_blocks};
+use tma_runtime::Error;
+use tma_runtime::launch::{Grid, resident_blocks};
 use tma_runtime::prelude::*;
-use tma_runtime::{Error, Scalar, TeamError};
 
 /// The elements in 16 bytes, which is what the copy engine stores at a time (`docs/errors/TMA0518.md`).
 const UNIT: usize = 8;
@@ -35,64 +35,6 @@ impl TeamExtents {
         }
         Ok(())
     }
-}
-
-/// The views of all ranks' matrices, without the options of their maps.
-pub(super) fn views<V>(
-    of_ranks: Vec<(V, MapOptions)>,
-    what: &'static str,
-    team: &Team,
-) -> Result<Vec<V>, Error> {
-    let (found, ranks) = (of_ranks.len(), team.ranks());
-    match found == ranks {
-        true => Ok(of_ranks.into_iter().map(|(view, _)| view).collect()),
-        false => Err(TeamError::Count { what, found, ranks }.into()),
-    }
-}
-
-/// Checks that the matrices of all ranks have this shape.
-pub(super) fn have_shape(
-    matrix: &'static str,
-    shapes: impl IntoIterator<Item = [usize; 2]>,
-    wanted: [usize; 2],
-) -> Result<(), GemmError> {
-    for (rank, found) in shapes.into_iter().enumerate() {
-        if found != wanted {
-            return Err(GemmError::Team { matrix, rank, found, wanted });
-        }
-    }
-    Ok(())
-}
-
-/// Returns a matrix of all parts' rows as a batch with a matrix for each part.
-pub(super) fn in_parts<T: Scalar>(
-    view: TensorView<'_, T, 2>,
-    parts: usize,
-) -> Result<TensorView<'_, T, 3>, Error> {
-    let (shape, strides) = layout(view.shape(), view.strides(), parts);
-    view.with_strides(shape, strides)
-}
-
-/// Returns a mutable matrix of all parts' rows as a batch with a matrix for each part.
-pub(super) fn in_parts_mut<T: Scalar>(
-    view: TensorViewMut<'_, T, 2>,
-    parts: usize,
-) -> Result<TensorViewMut<'_, T, 3>, Error> {
-    let (shape, strides) = layout(view.shape(), view.strides(), parts);
-    view.with_strides(shape, strides)
-}
-
-/// Adds the option of operands' maps: the L2 cache reads 256 bytes at a time.
-pub(super) fn promoted<T: Scalar>(
-    views: Vec<TensorView<'_, T, 3>>,
-) -> Vec<WithOptions<TensorView<'_, T, 3>>> {
-    views.into_iter().map(|view| view.l2_promotion(L2Promotion::B256)).collect()
-}
-
-fn layout(shape: [usize; 2], strides: [usize; 2], parts: usize) -> ([usize; 3], [usize; 3]) {
-    let ([rows, columns], [row, column]) = (shape, strides);
-    let m = rows / parts;
-    ([parts, m, columns], [m.saturating_mul(row), row, column])
 }
 
 /// A kernel's launcher, and what follows from its tile.

@@ -1,10 +1,11 @@
 //! GEMMs whose results are summed over all ranks, for the rank that keeps them.
 
 use super::instances::{TILES, scatter_kernel};
-use super::plan::{Plan, TeamExtents, have_shape, in_parts, in_parts_mut, promoted, views};
+use super::matrices::{Matrices, promoted};
+use super::plan::{Plan, TeamExtents};
 use super::scatter_kernel::scattered::multiply_scatter;
 use super::{TeamElement, TeamGemmOptions};
-use crate::gemm::{GemmError, GemmOptions, Tile, gemm};
+use crate::gemm::{GemmError, Tile};
 use tma_runtime::launch::{PeerMapArg, PeerMapArgMut, WithTeam};
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
@@ -131,30 +132,20 @@ pub fn gemm_reduce_scatter<'t, T: TeamElement>(
 ) -> Result<(), GemmError> {
     let on = on.into().resident();
     let team = on.team();
-    let a = views(a.views(), "matrices A", team)?;
-    let b = views(b.views(), "matrices B", team)?;
-    let c = views(c.views_mut(), "matrices C", team)?;
+    let matrices = Matrices::of(team, a.views(), b.views(), c.views_mut())?;
     let ranks = team.ranks();
-    let (Some([_, k]), Some([m, n])) =
-        (a.first().map(TensorView::shape), c.first().map(TensorViewMut::shape))
-    else {
+    let first = matrices.a.first().map(TensorView::shape).zip(matrices.c.first().map(TensorViewMut::shape));
+    let Some(([_, k], [m, n])) = first else {
         return Ok(()); // a team has a rank
     };
-    have_shape("A", a.iter().map(TensorView::shape), [ranks * m, k])?;
-    have_shape("B", b.iter().map(TensorView::shape), if options.transpose_b { [n, k] } else { [k, n] })?;
-    have_shape("C", c.iter().map(TensorViewMut::shape), [m, n])?;
+    matrices.have_shapes([ranks * m, k], [m, n], options.transpose_b)?;
     if m == 0 || n == 0 {
         return Ok(());
     }
     let extents = TeamExtents { ranks, m, n, k };
     extents.check::<T>()?;
     if k == 0 {
-        for (rank, ((a, b), c)) in a.into_iter().zip(b).zip(c).enumerate() {
-            let a = a.with_strides([m, 0], [1, 1])?;
-            let options = GemmOptions { transpose_b: options.transpose_b, ..GemmOptions::default() };
-            gemm(team.stream(rank)?, a, b, c, options)?;
-        }
-        return Ok(());
+        return matrices.multiply_nothing(team, options.transpose_b);
     }
     let plan = Plan::of::<T>(team, extents, &options, scatter_kernel::<T>)?;
     let [[elements], [flags]] = [workspace.inbox.shape(), workspace.flags.shape()];
@@ -162,63 +153,52 @@ pub fn gemm_reduce_scatter<'t, T: TeamElement>(
     if wanted.elements > held.elements || wanted.flags > held.flags {
         return Err(GemmError::TeamWorkspace { found: held.bytes::<T>(), wanted: wanted.bytes::<T>() });
     }
-    workspace.launches = workspace.launches.wrapping_add(1);
-    let matrices = Matrices {
-        a: a.into_iter().map(|a| in_parts(a, ranks)).collect::<Result<_, _>>()?,
-        b: b.into_iter().map(|b| in_parts(b, 1)).collect::<Result<_, _>>()?,
-        c: c.into_iter().map(|c| in_parts_mut(c, 1)).collect::<Result<_, _>>()?,
-    };
-    matrices.queue(on, workspace, extents, plan)
+    queue(on, matrices.in_parts(ranks, 1)?, workspace, extents, plan)
 }
 
-/// The matrices of all ranks, as batches.
-struct Matrices<'a, T: Scalar> {
-    a: Vec<TensorView<'a, T, 3>>,
-    b: Vec<TensorView<'a, T, 3>>,
-    c: Vec<TensorViewMut<'a, T, 3>>,
-}
-
-impl<T: TeamElement> Matrices<'_, T> {
-    fn queue(
-        self,
-        on: WithTeam<'_>,
-        workspace: &mut ScatterWorkspace<T>,
-        extents: TeamExtents,
-        plan: Plan<multiply_scatter::Launcher<'_, T>>,
-    ) -> Result<(), GemmError> {
-        let Self { a, b, mut c } = self;
-        let [[elements], [flags_held]] = [workspace.inbox.shape(), workspace.flags.shape()];
-        let half = workspace.launches as usize % 2;
-        let first_flag = half * (flags_held / 2);
-        let first_sums = half * (elements / 2 / SUMS);
-        let (mut inboxes, mut sums) = (Vec::new(), Vec::new());
-        for view in workspace.inbox.views_mut() {
-            // SAFETY: the kernel stores through one of the views, to the memory of peers. It reads
-            // this rank's through the other, and waits for the stores of these elements before.
-            let [stored, read] = unsafe { view.alias() };
-            inboxes.push(stored.with_strides([elements / SUMS, 64, 64], [SUMS, 64, 1])?);
-            sums.push(read);
-        }
-        let [a, b] = [a, b].map(promoted);
-        let sums: Vec<_> = sums.iter().map(|view| view.as_view()).collect();
-        let [m, n, k] = [extents.m, extents.n, extents.k].map(|extent| extent as u32);
-        Ok(plan.kernel.launch(
-            on,
-            plan.grid,
-            &a[..],
-            &b[..],
-            &mut c[..],
-            &mut inboxes[..],
-            &sums[..],
-            &mut workspace.flags,
-            m,
-            n,
-            k,
-            plan.band,
-            plan.tiles,
-            first_flag as u32,
-            first_sums as u32,
-            workspace.launches,
-        )?)
+/// Queues the launch. Only one that was queued counts: the next one uses the other half of the inbox.
+fn queue<T: TeamElement>(
+    on: WithTeam<'_>,
+    matrices: Matrices<'_, T, 3>,
+    workspace: &mut ScatterWorkspace<T>,
+    extents: TeamExtents,
+    plan: Plan<multiply_scatter::Launcher<'_, T>>,
+) -> Result<(), GemmError> {
+    let Matrices { a, b, mut c } = matrices;
+    let TeamExtents { ranks: _, m, n, k } = extents;
+    let [[elements], [flags_held]] = [workspace.inbox.shape(), workspace.flags.shape()];
+    let launch = workspace.launches.wrapping_add(1);
+    let half = launch as usize % 2;
+    let first_flag = half * (flags_held / 2);
+    let first_sums = half * (elements / 2 / SUMS);
+    let (mut inboxes, mut sums) = (Vec::new(), Vec::new());
+    for view in workspace.inbox.views_mut() {
+        // SAFETY: the kernel stores through one of the views, to the memory of peers. It reads
+        // this rank's through the other, and waits for the stores of these elements before.
+        let [stored, read] = unsafe { view.alias() };
+        inboxes.push(stored.with_strides([elements / SUMS, 64, 64], [SUMS, 64, 1])?);
+        sums.push(read);
     }
+    let [a, b] = [a, b].map(promoted);
+    let sums: Vec<_> = sums.iter().map(|view| view.as_view()).collect();
+    plan.kernel.launch(
+        on,
+        plan.grid,
+        &a[..],
+        &b[..],
+        &mut c[..],
+        &mut inboxes[..],
+        &sums[..],
+        &mut workspace.flags,
+        m as u32,
+        n as u32,
+        k as u32,
+        plan.band,
+        plan.tiles,
+        first_flag as u32,
+        first_sums as u32,
+        launch,
+    )?;
+    workspace.launches = launch;
+    Ok(())
 }

@@ -18,8 +18,9 @@ pub mod scattered {
     use crate::gemm::device::consumer::multiply_steps;
     use crate::gemm::device::epilogue::store_rows;
     use crate::gemm::device::producer::Operand;
-    use crate::gemm::device::schedule::{TileCoords, operand_coords, ring_stages, tile_coords, tile_order};
+    use crate::gemm::device::schedule::{TileCoords, ring_stages, tile_coords, tile_order};
     use crate::gemm::team::device::flags::wait_for_peer;
+    use crate::gemm::team::device::producer::load_tiles;
 
     /// Sums that a warpgroup stores at a time, of 64 × 64 elements in any order: a warpgroup of
     /// another rank reads them as it has stored them.
@@ -187,13 +188,8 @@ pub mod scattered {
                 let mut producer = ring.producer();
                 for tile in (cluster_idx().x..tiles).step_by(clusters) {
                     let at = tile_coords::<CLUSTER_M, CLUSTER_N, BM, BN>(order, tile);
-                    let part = (rank() + 1 + at.batch) % ranks();
-                    for step in 0..steps {
-                        let slot = producer.acquire();
-                        a.load_sliced(slot.0, [part, at.row, step * BK], slot.barrier(), ClusterAxis::X);
-                        let of_b = operand_coords::<MN_B>(0, at.column, step * BK);
-                        b.load_sliced(slot.1, of_b, slot.barrier(), ClusterAxis::Y);
-                    }
+                    let at = TileCoords { batch: (rank() + 1 + at.batch) % ranks(), ..at };
+                    load_tiles::<_, BK, MN_B, _, _, _, _, _, _>(&mut producer, a, b, at, steps);
                 }
                 producer.drain(); // until then, the other blocks arrive at this block's barriers
             }
