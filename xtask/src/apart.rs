@@ -32,22 +32,29 @@ pub(crate) const MODELS: Apart =
 /// Checks format and lints, and runs the tests.
 pub(crate) fn run(apart: Apart) -> Result<()> {
     let tools = setup::run()?;
+    let (_, mut format) = format(&tools, apart);
+    process::run(&mut format)?;
     steps(&tools, apart).into_iter().try_for_each(|(_, mut command)| process::run(&mut command))
 }
 
-/// Returns the commands of [`run`], with names.
-pub(crate) fn steps(tools: &Tools, Apart { folder, linted, tested }: Apart) -> [(String, Command); 3] {
-    let command = |arguments: &[&str]| {
-        let mut command = tools.cargo();
-        command.current_dir(workspace::root().join(folder)).args(arguments);
-        // Dependencies of all workspaces are compiled once.
-        command.env("CARGO_TARGET_DIR", workspace::target());
-        command
-    };
-    let format = command(&["fmt", "--all", "--check"]);
-    let mut lints = command(&["clippy", "--workspace", "--all-targets", "--features", linted]);
+/// Returns the command that checks the format, with a name.
+pub(crate) fn format(tools: &Tools, Apart { folder, .. }: Apart) -> (String, Command) {
+    (format!("format of {folder}"), command(tools, folder, &["fmt", "--all", "--check"]))
+}
+
+/// Returns the commands that lint and test, with names.
+pub(crate) fn steps(tools: &Tools, Apart { folder, linted, tested }: Apart) -> [(String, Command); 2] {
+    let mut lints = command(tools, folder, &["clippy", "--workspace", "--all-targets", "--features", linted]);
     lints.args(QUICKLY).args(["--", "-D", "warnings"]).env("TMA_PTX", "off");
-    let tests = command(&["test", "--workspace", "--features", tested]);
-    [("format", format), ("lints", lints), ("tests", tests)]
-        .map(|(name, command)| (format!("{name} of {folder}"), command))
+    let tests = command(tools, folder, &["test", "--workspace", "--features", tested]);
+    [("lints", lints), ("tests", tests)].map(|(name, command)| (format!("{name} of {folder}"), command))
+}
+
+/// Returns a command of cargo in the workspace in `folder`.
+fn command(tools: &Tools, folder: &str, arguments: &[&str]) -> Command {
+    let mut command = tools.cargo();
+    command.current_dir(workspace::root().join(folder)).args(arguments);
+    // Dependencies of all workspaces are compiled once.
+    command.env("CARGO_TARGET_DIR", workspace::target());
+    command
 }

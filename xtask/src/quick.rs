@@ -104,6 +104,7 @@ pub(crate) fn steps(tools: &Tools, base: &str) -> Result<Vec<(String, std::proce
         steps.push(("kept PTX".to_owned(), keep::check(tools)));
     }
     if changed.iter().any(|path| path.starts_with("models/")) {
+        steps.push(apart::format(tools, apart::MODELS));
         steps.extend(apart::steps(tools, apart::MODELS));
     }
     Ok(steps)

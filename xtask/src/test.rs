@@ -65,7 +65,9 @@ pub(crate) fn run() -> Result<()> {
         setup::run()
     })?;
     let steps = steps(&tools).into_iter().map(|(name, command)| (name.to_owned(), command));
-    run_all(steps.chain(apart::steps(&tools, apart::MODELS)).collect(), times, start)
+    let formats = [apart::BESIDE, apart::MODELS].map(|apart| apart::format(&tools, apart));
+    let models = apart::steps(&tools, apart::MODELS);
+    run_all(formats.into_iter().chain(steps).chain(models).collect(), times, start)
 }
 
 /// Runs the steps that the changes since revision `base` call for.

@@ -2,7 +2,8 @@
 
 use candle_core::{DType, Device, Error, Module, Result, Tensor, Var, bail};
 use tma_candle::{
-    Gate, KvCache, Linear, ScaledLinear, flash_attn, flash_attn_alibi, flash_attn_varlen_windowed, ops, rotary_emb,
+    Gate, KvCache, Linear, ScaledLinear, flash_attn, flash_attn_alibi, flash_attn_varlen_windowed, ops,
+    rotary_emb,
 };
 
 /// Returns the message of an error.

@@ -296,7 +296,17 @@ fn flash_attn_varlen(random: &mut Random, window: [Option<usize>; 2]) -> Result<
             tma_candle::flash_attn_varlen(&q, &k, &v, &of_queries, &of_keys, 16, 20, 0.125, true, false)
         }
         _ => tma_candle::flash_attn_varlen_windowed(
-            &q, &k, &v, &of_queries, &of_keys, 16, 20, 0.125, left, right, false,
+            &q,
+            &k,
+            &v,
+            &of_queries,
+            &of_keys,
+            16,
+            20,
+            0.125,
+            left,
+            right,
+            false,
         ),
     }?;
     let mut wanted = vec![];
