@@ -4,9 +4,10 @@
 //! after the kernel has stopped, gives the other warps time to write theirs, and traps.
 //!
 //! Barriers of the block and of the cluster are replaced by counters in shared memory, because the
-//! hardware has no way to stop waiting at one. One lane of each warp counts and polls for all, and
-//! the warp's lanes synchronise before and after, so that memory is ordered as by the barriers. The
-//! warp that completes a round clears the count and starts the next one.
+//! hardware has no way to stop waiting at one. Each thread counts and polls for itself. One lane
+//! cannot do it for its warp: it acts for as many lanes as `activemask` says, and ptxas may move
+//! that to a place where other lanes are active (on an H200 the count then lacked one). The thread
+//! that completes a round clears the count and starts the next one.
 //!
 //! Polling loops of the kernel's own are recognised by their form: a straight piece of code that
 //! branches back to its beginning, and loads with an order from an address that it does not compute.
@@ -148,6 +149,17 @@ fn before(label: &str) -> String {
     format!("watch_{label}")
 }
 
+/// Reads how many arrivals the mbarrier at `%watch_operand` lacks.
+///
+/// PTX counts those of a state that an arrival has returned, and leaves open how an mbarrier lies in
+/// memory. On `sm_90` it is such a state that lies there: ptxas takes the count from the bits that
+/// `mbarrier.init` writes.
+const PENDING: &str = "\tld.volatile.shared::cta.b64 \t%watch_now, [%watch_operand];
+\tmbarrier.pending_count.b64 \t%watch_pending, %watch_now;\n";
+
+/// Declares the registers of a barrier that is a counter.
+const REGISTERS: &str = "\t.reg .b32 \t%watch_at, %watch_target, %watch_seen, %watch_round;\n";
+
 /// Reads the clock before a wait.
 const BEGIN: &str = "\tmov.u64 \t%watch_since, %globaltimer;\n";
 
@@ -174,9 +186,9 @@ impl Limits {
         };
         _ = write!(
             out,
-            "\t.reg .pred \t%watch_more, %watch_first;
-\t.reg .b32 \t%watch_site, %watch_operand, %watch_phase, %watch_threads, %watch_thread, %watch_counters, \
-             %watch_cluster;
+            "\t.reg .pred \t%watch_more;
+\t.reg .b32 \t%watch_site, %watch_operand, %watch_phase, %watch_pending, %watch_threads, %watch_thread, \
+             %watch_counters, %watch_cluster;
 \t.reg .b64 \t%watch_since, %watch_now;
 \t{{
 \t.reg .pred \t%watch_other;
@@ -189,6 +201,7 @@ impl Limits {
 \tmov.b32 \t%watch_counters, {SHARED};
 \tadd.s32 \t%watch_counters, %watch_counters, {counters};
 \tmov.b32 \t%watch_cluster, 0;
+\tmov.b32 \t%watch_pending, 0;
 \tsetp.ne.s32 \t%watch_other, %watch_thread, 0;
 \t@%watch_other bra \twatch_begun;
 \tmov.b32 \t%watch_zero, 0;
@@ -218,9 +231,10 @@ impl Limits {
         let phase =
             load_operand("%watch_phase", phase(waits.text).or_else(|| value(waits.text)).unwrap_or("0"));
         out.push_str(&again(label, self.budget));
+        let pending = if waits.kind == SiteKind::Wait(Awaited::Mbarrier) { PENDING } else { "" };
         _ = write!(
             out,
-            "\tmov.b32 \t%watch_site, {site};\n{operand}{phase}\tbra \twatch_report;\nwatch_{over}:\n"
+            "\tmov.b32 \t%watch_site, {site};\n{operand}{phase}{pending}\tbra \twatch_report;\nwatch_{over}:\n"
         );
     }
 
@@ -230,42 +244,27 @@ impl Limits {
         self.budget + self.budget / 20
     }
 
-    /// Writes the count of this warp's active lanes at the barrier whose counter is `%watch_at`,
-    /// and the lane that acts for them.
-    fn count(out: &mut String) {
-        out.push_str(
-            "\t.reg .b32 \t%watch_lanes, %watch_count, %watch_at, %watch_target, %watch_seen, %watch_round;
-\tactivemask.b32 \t%watch_lanes;
-\tbar.warp.sync \t%watch_lanes;
-\tpopc.b32 \t%watch_count, %watch_lanes;
-\telect.sync \t_|%watch_first, %watch_lanes;\n",
-        );
-    }
-
     /// Replaces `barrier.arrive`.
     fn arrive(&mut self, out: &mut String, instruction: &str) {
         let (number, threads) = barrier_operands(instruction);
         let over = self.label();
-        out.push_str("\t{\n");
         self.arrive_at(out, number, threads.unwrap_or("%watch_threads"), over);
         _ = write!(out, "watch_{over}:\n\t}}\n");
     }
 
-    /// Writes the arrival of this warp's active lanes at a barrier of the block. All lanes but the
-    /// one that acts go on at the label `over`, and so does the one that completes the round.
+    /// Opens a block of code, and writes the arrival of a thread at a barrier of the block. The
+    /// thread that completes the round goes on at the label `over`.
     fn arrive_at(&mut self, out: &mut String, number: &str, threads: &str, over: u32) {
         let wait = self.label();
-        Self::count(out);
         _ = write!(
             out,
-            "\tmov.b32 \t%watch_at, {number};
+            "\t{{\n{REGISTERS}\tmov.b32 \t%watch_at, {number};
 \tshl.b32 \t%watch_at, %watch_at, 3;
 \tadd.s32 \t%watch_at, %watch_at, %watch_counters;
 \tmov.b32 \t%watch_target, {threads};
-\t@!%watch_first bra \twatch_{over};
 \tld.relaxed.cta.shared::cta.u32 \t%watch_round, [%watch_at+4];
-\tatom.acq_rel.cta.shared::cta.add.u32 \t%watch_seen, [%watch_at], %watch_count;
-\tadd.s32 \t%watch_seen, %watch_seen, %watch_count;
+\tatom.acq_rel.cta.shared::cta.add.u32 \t%watch_seen, [%watch_at], 1;
+\tadd.s32 \t%watch_seen, %watch_seen, 1;
 \tsetp.ne.s32 \t%watch_more, %watch_seen, %watch_target;
 \t@%watch_more bra \twatch_{wait};
 \tmov.b32 \t%watch_seen, 0;
@@ -282,7 +281,6 @@ watch_{wait}:
         let site = self.site(line, waits);
         let (number, threads) = barrier_operands(waits.text);
         let (over, poll) = (self.label(), self.label());
-        out.push_str("\t{\n");
         self.arrive_at(out, number, threads.unwrap_or("%watch_threads"), over);
         _ = write!(
             out,
@@ -296,40 +294,37 @@ watch_{wait}:
 \tmov.b32 \t%watch_operand, {number};
 \tbra \twatch_report;
 watch_{over}:
-\tbar.warp.sync \t%watch_lanes;
 \t}}
 ",
             again(&format!("watch_{poll}"), self.barrier_budget())
         );
     }
 
-    /// Replaces `barrier.cluster.arrive`: counts in the cluster's first block. The warp that
+    /// Replaces `barrier.cluster.arrive`: counts in the cluster's first block. The thread that
     /// completes the round tells every block, so that each polls memory of its own and may end when
     /// it has been told.
     fn arrive_at_cluster(&mut self, out: &mut String) {
         let (each, over) = (self.label(), self.label());
-        out.push_str("\t{\n");
-        Self::count(out);
         let offset = 8 * BLOCK_BARRIERS;
         _ = write!(
             out,
-            "\tadd.s32 \t%watch_at, %watch_counters, {offset};
-\t@!%watch_first bra \twatch_{over};
+            "\t{{\n{REGISTERS}\t.reg .b32 \t%watch_rank;
+\tadd.s32 \t%watch_at, %watch_counters, {offset};
 \tmapa.shared::cluster.u32 \t%watch_round, %watch_at, 0;
-\tatom.acq_rel.cluster.shared::cluster.add.u32 \t%watch_seen, [%watch_round], %watch_count;
-\tadd.s32 \t%watch_seen, %watch_seen, %watch_count;
-\tmov.u32 \t%watch_count, %cluster_nctarank;
-\tmul.lo.s32 \t%watch_target, %watch_count, %watch_threads;
+\tatom.acq_rel.cluster.shared::cluster.add.u32 \t%watch_seen, [%watch_round], 1;
+\tadd.s32 \t%watch_seen, %watch_seen, 1;
+\tmov.u32 \t%watch_rank, %cluster_nctarank;
+\tmul.lo.s32 \t%watch_target, %watch_rank, %watch_threads;
 \tsetp.ne.s32 \t%watch_more, %watch_seen, %watch_target;
 \t@%watch_more bra \twatch_{over};
 \tmov.b32 \t%watch_seen, 0;
 \tst.relaxed.cluster.shared::cluster.u32 \t[%watch_round], %watch_seen;
 \tadd.s32 \t%watch_at, %watch_at, 4;
 watch_{each}:
-\tadd.s32 \t%watch_count, %watch_count, -1;
-\tmapa.shared::cluster.u32 \t%watch_round, %watch_at, %watch_count;
+\tadd.s32 \t%watch_rank, %watch_rank, -1;
+\tmapa.shared::cluster.u32 \t%watch_round, %watch_at, %watch_rank;
 \tred.release.cluster.shared::cluster.add.u32 \t[%watch_round], 1;
-\tsetp.gt.s32 \t%watch_more, %watch_count, 0;
+\tsetp.gt.s32 \t%watch_more, %watch_rank, 0;
 \t@%watch_more bra \twatch_{each};
 watch_{over}:
 \t}}
@@ -341,13 +336,10 @@ watch_{over}:
     fn wait_at_cluster(&mut self, out: &mut String, line: Line<'_>, waits: Instruction<'_>) {
         let site = self.site(line, waits);
         let (over, poll, offset) = (self.label(), self.label(), 8 * BLOCK_BARRIERS + 4);
-        out.push_str("\t{\n");
-        Self::count(out);
         _ = write!(
             out,
-            "\tadd.s32 \t%watch_at, %watch_counters, {offset};
+            "\t{{\n{REGISTERS}\tadd.s32 \t%watch_at, %watch_counters, {offset};
 \tadd.s32 \t%watch_cluster, %watch_cluster, 1;
-\t@!%watch_first bra \twatch_{over};
 {BEGIN}watch_{poll}:
 \tld.acquire.cluster.shared::cta.u32 \t%watch_seen, [%watch_at];
 \tsub.s32 \t%watch_seen, %watch_seen, %watch_cluster;
@@ -358,15 +350,13 @@ watch_{over}:
 \tmov.b32 \t%watch_phase, 0;
 \tbra \twatch_report;
 watch_{over}:
-\tbar.warp.sync \t%watch_lanes;
 \t}}
 ",
             again(&format!("watch_{poll}"), self.barrier_budget())
         );
     }
 
-    /// Writes the end of a thread whose time is over. One lane of the warp reports, unless lanes
-    /// that wait elsewhere have. The warp traps a tenth of the limit later, so that others can
+    /// Writes the end of a thread whose time is over. The first one of its warp reports. It traps a tenth of the limit later, so that others can
     /// report.
     fn report(&self, out: &mut String) {
         let Self { address, budget, .. } = self;
@@ -377,11 +367,9 @@ watch_{over}:
             "watch_report:
 \t{{
 \t.reg .pred \t%watch_is_mbarrier;
-\t.reg .b32 \t%watch_lanes, %watch_slot, %watch_x, %watch_y, %watch_block;
+\t.reg .b32 \t%watch_slot, %watch_x, %watch_y, %watch_block, %watch_zero;
 \t.reg .b64 \t%watch_place;
-\tactivemask.b32 \t%watch_lanes;
-\telect.sync \t_|%watch_first, %watch_lanes;
-\t@!%watch_first bra \twatch_stop;
+\tmov.b32 \t%watch_zero, 0;
 \tsetp.gt.u32 \t%watch_is_mbarrier, %watch_operand, {BLOCK_BARRIERS};
 \t@!%watch_is_mbarrier bra \twatch_write;
 \tmov.b32 \t%watch_x, {SHARED};
@@ -396,9 +384,9 @@ watch_write:
 \tsetp.ne.s32 \t%watch_more, %watch_x, 0;
 \t@%watch_more bra \twatch_stop;
 {block}\tshr.u32 \t%watch_thread, %watch_thread, 5;
-\tst.global.v2.b32 \t[%watch_place+16], {{%watch_operand, %watch_phase}};
+\tst.global.v4.b32 \t[%watch_place+16], {{%watch_operand, %watch_phase, %watch_pending, %watch_zero}};
 \tfence.acq_rel.sys;
-\tst.global.v4.b32 \t[%watch_place], {{%watch_site, %watch_block, %watch_thread, %watch_lanes}};
+\tst.global.v4.b32 \t[%watch_place], {{%watch_site, %watch_block, %watch_thread, %watch_zero}};
 \tfence.acq_rel.sys;
 watch_stop:
 \tmov.u64 \t%watch_now, %globaltimer;

@@ -15,13 +15,13 @@ pub struct Report {
     pub block: u32,
     /// The number of the warp in the block.
     pub warp: u32,
-    /// The lanes that waited, as a mask.
-    pub lanes: u32,
     /// The address of an mbarrier less that of the dynamic shared memory, or a barrier's number.
     pub operand: u32,
     /// The parity of the phase that was waited for, the arrivals that a barrier lacked, or the value
     /// of 32 bits that was polled.
     pub phase: u32,
+    /// The arrivals that the phase of an mbarrier lacks.
+    pub pending: u32,
 }
 
 impl Report {
@@ -31,13 +31,13 @@ impl Report {
         // A slot that is claimed but not written has all bits of its first word.
         let written = slots.iter().filter(|slot| slot[0] != 0 && slot[0] != u32::MAX);
         let mut reports: Vec<_> = written
-            .map(|&[site, block, warp, lanes, operand, phase, _, _]| Self {
+            .map(|&[site, block, warp, _, operand, phase, pending, _]| Self {
                 site: site - 1,
                 block,
                 warp,
-                lanes,
                 operand,
                 phase,
+                pending,
             })
             .collect();
         reports.sort_by_key(|report| (report.block, report.warp));
@@ -53,14 +53,15 @@ pub fn describe(
     reports: &[Report],
     code: impl Fn(&str, u32) -> Option<String>,
 ) -> Vec<String> {
-    let mut waits: BTreeMap<(u32, u32, u32), Vec<&Report>> = BTreeMap::new();
+    let mut waits: BTreeMap<[u32; 4], Vec<&Report>> = BTreeMap::new();
     for report in reports {
-        waits.entry((report.site, report.operand, report.phase)).or_default().push(report);
+        let Report { site, operand, phase, pending, block: _, warp: _ } = *report;
+        waits.entry([site, operand, phase, pending]).or_default().push(report);
     }
     let mut lines = Vec::new();
-    for ((site, operand, phase), reports) in waits {
-        let Some(site) = watched.sites.get(site as usize) else { continue };
-        let subject = subject(watched, site, operand, phase);
+    for reports in waits.into_values() {
+        let Some(site) = watched.sites.get(reports[0].site as usize) else { continue };
+        let subject = subject(watched, site, reports[0]);
         let place = site.source.as_ref().map_or_else(String::new, |source| {
             let code = code(&source.file, source.line).map_or_else(String::new, |code| format!(": {code}"));
             format!("\n  from {}:{}{code}", source.file, source.line)
@@ -72,7 +73,8 @@ pub fn describe(
 }
 
 /// Says what a warp waits for or at.
-fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
+fn subject(watched: &Watched, site: &Site, report: &Report) -> String {
+    let Report { operand, phase, pending, .. } = *report;
     let SiteKind::Wait(awaited) = site.kind else { return format!("for `{}`", site.instruction) };
     match awaited {
         Awaited::Mbarrier => {
@@ -80,10 +82,15 @@ fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
                 Some(variable) => format!("the mbarrier `{}`", variable.object_at(operand).0),
                 None => format!("the mbarrier at {operand:#x}"),
             };
+            let pending = match pending {
+                0 => "all have arrived, but bytes of copies are pending".to_owned(),
+                1 => "1 arrival is pending".to_owned(),
+                _ => format!("{pending} arrivals are pending"),
+            };
             if site.instruction.starts_with("mbarrier.try_wait.parity") {
-                format!("for the phase with parity {phase} of {mbarrier}")
+                format!("for the phase with parity {phase} of {mbarrier}, where {pending}")
             } else {
-                format!("for the phase of its token of {mbarrier}")
+                format!("for the phase of its token of {mbarrier}, where {pending}")
             }
         }
         Awaited::Barrier if phase == 1 => format!("at barrier {operand}, where 1 thread is missing"),
