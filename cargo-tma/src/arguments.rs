@@ -71,6 +71,8 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// Runs a program of this package, and records what the warps of a launch wait for, on the GPU
     Trace(Trace),
+    /// Lists and draws the rows of a timeline: a file of `cargo tma trace`, or of `--trace`
+    Timeline(Timeline),
     /// Runs a program of this package under Nsight Compute, and shows the counters of a launch
     /// beside the lines of the kernel
     Profile(Profile),
@@ -197,6 +199,27 @@ pub(crate) struct Trace {
     /// Arguments of `cargo run`, such as `--release --bin gemm -- 4096`
     #[arg(last = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Timeline {
+    /// File of `cargo tma trace`, or of the simulator's option `--trace`
+    pub(crate) file: PathBuf,
+    /// Block of the file, from 0
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) block: usize,
+    /// Rows, by how their names begin, in this order, such as `warp 0`, loads [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) rows: Vec<String>,
+    /// Begin of the interval, in the file's unit [default: that of the first slice]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<f64>,
+    /// End of the interval [default: that of the last slice]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) to: Option<f64>,
+    /// Writes a drawing to this file
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -59,6 +59,7 @@ fn run(command: Command) -> anyhow::Result<Output> {
         Command::Check(options) => commands::check::run(&options),
         Command::Run(options) => commands::run::run(&options),
         Command::Trace(options) => commands::trace::run(&options),
+        Command::Timeline(options) => commands::timeline::run(&options),
         Command::Profile(options) => commands::profile::run(&options),
         Command::Layout(options) => commands::layout::run(&options),
         Command::Wheel(options) => commands::wheel::run(&options),

@@ -26,6 +26,14 @@ fn traces(folder: &Path) {
     let waits = report["summary"]["waits"].as_array().expect("waits");
     assert!(waits.iter().any(|wait| wait["waits_for"] == "full"), "{report:#}");
     assert!(folder.join("other.json").exists());
+    let drawn = printed(folder, "timeline other.json --rows loads,warp --svg other.svg", 0);
+    has(&drawn, &["scale, block (0,0,0)", "  loads ", "copy in flight", "  warp 0", "drawing: other.svg"]);
+    assert!(fs::read_to_string(folder.join("other.svg")).unwrap().starts_with("<svg"));
+    let rows = json(folder, "timeline other.json --block 1 --rows loads", 0);
+    assert_eq!((&rows["unit"], &rows["rows"][0]["name"]), (&"µs".into(), &"loads".into()));
+    has(&printed(folder, "timeline other.json --rows gone", 2), &["has no row `gone`; it has warp 0"]);
+    has(&printed(folder, "timeline other.json --block 99", 2), &["has blocks 0 to ", ", and not 99"]);
+    has(&printed(folder, "timeline Cargo.toml", 2), &["Cargo.toml is no timeline"]);
     let never = printed(folder, "trace scale --launch 9", 2);
     has(&never, &["`scale` was not launched 9 times on a stream"]);
 }
@@ -106,6 +114,8 @@ fn runs(folder: &Path) {
     has(&text, &["no findings", "buffer 1: 4096 of f32", "tensor load", "shared-memory bank conflicts"]);
     let trace: Value = serde_json::from_str(&fs::read_to_string(folder.join("trace.json")).unwrap()).unwrap();
     assert!(trace["traceEvents"].as_array().is_some_and(|events| !events.is_empty()));
+    let rows = json(folder, "timeline trace.json", 0);
+    assert_eq!((&rows["unit"], &rows["rows"][0]["name"]), (&"steps".into(), &"warp 0".into()));
     let report = json(folder, &format!("run scale {LAUNCH} --show 1:3"), 0);
     assert_eq!(report["findings"], Value::Array(vec![]));
     assert_eq!(report["buffers"][0]["elements"].as_array().map(Vec::len), Some(3));

@@ -262,7 +262,11 @@ pub fn launch_team(
         names: module.names(program.dynamic_shared),
         lines: module.lines(),
     };
-    Ok(grid::run(&contexts, &machine, config))
+    let mut report = grid::run(&contexts, &machine, config);
+    if !report.trace.events.is_empty() {
+        report.trace.names = machine.names.to_vec();
+    }
+    Ok(report)
 }
 
 fn kernel<'m>(module: &'m Module, name: &str) -> Result<&'m Program, Error> {

@@ -8,6 +8,7 @@
 
 use crate::machine::{CopyKind, Phase, Site};
 
+pub use tma_model::shared_name::SharedName;
 pub use tma_model::timeline::Row;
 
 /// The events that a launch recorded, if
@@ -18,6 +19,16 @@ pub struct Trace {
     pub events: Vec<Event>,
     /// The number of events beyond the limit, which were dropped.
     pub left_out: u64,
+    /// The names that the PTX gives to ranges of a block's shared memory.
+    pub names: Vec<SharedName>,
+}
+
+impl Trace {
+    /// Names the mbarrier at an offset in the block's shared memory: `ring.full[2]`, or the offset.
+    pub fn mbarrier(&self, at: u32) -> String {
+        let name = self.names.iter().find(|name| name.has(at));
+        name.map_or_else(|| format!("{at:#x}"), |name| name.object_at(at).0)
+    }
 }
 
 /// An interval or an instant.

@@ -12,5 +12,6 @@ pub(crate) mod ptx;
 pub(crate) mod run;
 pub(crate) mod sass;
 pub(crate) mod setup;
+pub(crate) mod timeline;
 pub(crate) mod trace;
 pub(crate) mod wheel;

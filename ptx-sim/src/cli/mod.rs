@@ -16,6 +16,7 @@ use clap::Args;
 use crate::{Checks, Error, GlobalMemory, LaunchConfig, Module, launch};
 
 use arguments::{Argument, Buffer};
+pub use timeline::write_timeline;
 
 /// The options of a launch, and what to show of its result.
 ///
@@ -160,7 +161,7 @@ impl Launch {
         let sources = module.sources(|file| fs::read_to_string(file).ok());
         let mut text = show::report(&sources, &report);
         if let Some(path) = &self.trace {
-            text.push_str(&timeline::write(path, entry, &report.trace, &sources)?);
+            text.push_str(&write_timeline(path, entry, &report.trace, &sources)?);
         }
         let mut shown = vec![];
         for (index, count) in &self.show {

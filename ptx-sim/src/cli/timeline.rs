@@ -19,12 +19,13 @@ use tma_model::timeline::levels;
 const CLOCK: &str = "steps of the simulator, shown as microseconds: one instruction of one warp, or one step in \
                      which only the engines progress. Not a clock: it does not predict times on a GPU";
 
-/// Writes the file, and returns a line that reports it.
+/// Writes the timeline of a launch of the kernel `entry` to the file `path`, in the Chrome trace
+/// event format. Returns a line that says how many events it has.
 ///
 /// # Errors
 ///
 /// If the file cannot be written.
-pub(crate) fn write(
+pub fn write_timeline(
     path: &Path,
     entry: &str,
     trace: &Trace,
@@ -54,7 +55,7 @@ fn write_to(file: &mut impl Write, entry: &str, trace: &Trace, sources: &Sources
         "events left out": trace.left_out,
     });
     write!(file, "{{\"displayTimeUnit\": \"ns\",\n\"otherData\": {metadata},\n\"traceEvents\": [")?;
-    let mut lines = Lines { sources, known: BTreeMap::new() };
+    let mut lines = Lines { sources, trace, known: BTreeMap::new() };
     let (mut process, mut row_id) = (0, 0);
     let mut separator = "\n";
     let mut put = |event: Value| -> io::Result<()> {
@@ -73,7 +74,7 @@ fn write_to(file: &mut impl Write, entry: &str, trace: &Trace, sources: &Sources
             events.sort_by_key(|event| (event.begin, event.end));
             for (level, events) in levels(&events, span).into_iter().enumerate() {
                 row_id += 1;
-                let name = format!("{block} {}", row_name(row, level));
+                let name = format!("{block} {}", row_name(trace, row, level));
                 put(
                     json!({"ph": "M", "pid": process, "tid": row_id, "name": "thread_name", "args": {"name": name}}),
                 )?;
@@ -118,8 +119,12 @@ fn block_name(block: Block) -> String {
     format!("{rank}block ({x},{y},{z})")
 }
 
-fn row_name(row: Row, level: usize) -> String {
-    if level == 0 { row.to_string() } else { format!("{row}, overlap {level}") }
+fn row_name(trace: &Trace, row: Row, level: usize) -> String {
+    let row = match row {
+        Row::Mbarrier(at) => format!("mbarrier {}", trace.mbarrier(at)),
+        row => row.to_string(),
+    };
+    if level == 0 { row } else { format!("{row}, overlap {level}") }
 }
 
 /// Returns the beginning and the end of an event that is no instant.
@@ -128,6 +133,7 @@ fn span(event: &Event) -> Option<(u64, u64)> {
 }
 
 fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value {
+    let trace = lines.trace;
     let instruction = lines.instruction(event.site);
     let mut args = Map::new();
     let (category, name) = match &event.kind {
@@ -137,9 +143,9 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
         }
         EventKind::Waits { awaited: target, lanes, timed_out } => {
             args.insert("lanes".into(), json!(format!("{lanes:#010x}")));
-            args.insert("waits for".into(), json!(awaited(target)));
+            args.insert("waits for".into(), json!(awaited(trace, target)));
             if let Awaited::Mbarrier { at, rank, .. } = target {
-                args.insert("mbarrier".into(), json!(format!("{at:#x}")));
+                args.insert("mbarrier".into(), json!(trace.mbarrier(*at)));
                 args.insert("rank in the cluster".into(), json!(rank));
             }
             if *timed_out {
@@ -152,7 +158,7 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
             ("signal", instruction.mnemonic.clone())
         }
         EventKind::Copies(copy) => {
-            describe_copy(copy, &mut args);
+            describe_copy(trace, copy, &mut args);
             ("copy", format!("{} bytes, {}", copy.bytes, copy.kind))
         }
         EventKind::Span(name) => ("span", name.to_string()),
@@ -177,7 +183,7 @@ fn slice(event: &Event, process: u32, row: u32, lines: &mut Lines<'_>) -> Value 
     value
 }
 
-fn describe_copy(copy: &CopyEvent, args: &mut Map<String, Value>) {
+fn describe_copy(trace: &Trace, copy: &CopyEvent, args: &mut Map<String, Value>) {
     // The block is in the cluster of the event's, so its rank is that of the row.
     let [x, y, z] = copy.issuing_block;
     let issuer = format!("thread {} of {}", copy.issuing_thread, block_name((None, [z, y, x])));
@@ -192,7 +198,7 @@ fn describe_copy(copy: &CopyEvent, args: &mut Map<String, Value>) {
         args.insert("shared memory".into(), json!(format!("{at:#x}")));
     }
     if let Some(at) = copy.mbarrier {
-        args.insert("mbarrier".into(), json!(format!("{at:#x}")));
+        args.insert("mbarrier".into(), json!(trace.mbarrier(at)));
     }
     if let Some(group) = copy.group {
         args.insert("bulk group".into(), json!(group));
@@ -202,15 +208,15 @@ fn describe_copy(copy: &CopyEvent, args: &mut Map<String, Value>) {
     }
 }
 
-fn awaited(target: &Awaited) -> String {
+fn awaited(trace: &Trace, target: &Awaited) -> String {
     match *target {
         Awaited::Barrier(id) => format!("barrier {id} of the block"),
         Awaited::Cluster => "the cluster's barrier".to_owned(),
         Awaited::Mbarrier { at, phase: Phase::Parity(parity), .. } => {
-            format!("the phase with parity {} of the mbarrier at {at:#x}", u8::from(parity))
+            format!("the phase with parity {} of the mbarrier {}", u8::from(parity), trace.mbarrier(at))
         }
         Awaited::Mbarrier { at, phase: Phase::State(state), .. } => {
-            format!("phase {} of the mbarrier at {at:#x}", state >> 32)
+            format!("phase {} of the mbarrier {}", state >> 32, trace.mbarrier(at))
         }
         Awaited::BulkGroups { pending, read } => {
             format!("all but {pending} bulk groups{}", if read { " to be read" } else { "" })
@@ -226,6 +232,7 @@ fn awaited(target: &Awaited) -> String {
 /// The descriptions of lines, cached because finding a line in a long text is slow.
 struct Lines<'s> {
     sources: &'s Sources<'s>,
+    trace: &'s Trace,
     known: BTreeMap<Site, Instruction>,
 }
 
@@ -235,7 +242,7 @@ struct Instruction {
     args: Map<String, Value>,
 }
 
-impl Lines<'_> {
+impl<'s> Lines<'s> {
     fn instruction(&mut self, site: Site) -> &Instruction {
         let sources = self.sources;
         self.known.entry(site).or_insert_with(|| {

@@ -32,6 +32,7 @@ mod doubling;
 mod encode;
 pub(crate) mod graph;
 mod instances;
+mod limit;
 mod occupancy;
 mod on;
 pub(crate) mod on_team;
@@ -66,10 +67,8 @@ use crate::device::stream::{self, Stream};
 use crate::error::{Error, TraceError};
 #[cfg(feature = "trace")]
 use crate::trace;
+use limit::watched;
 use occupancy::fits;
-use std::io::{self, Write as _};
-use std::sync::OnceLock;
-use std::time::Duration;
 
 /// Queues a kernel: checks the arguments against `spec`, loads the kernel if this is its first
 /// launch on the device, encodes tensor maps that are not cached, and launches. It does not wait
@@ -122,30 +121,6 @@ fn run(
     match device.backend() {
         Backend::Cuda(context) => context.launch(stream.and_then(cuda_stream), spec, shape, args),
         Backend::Sim(context) => context.run(&context.prepare(spec, shape, args)?),
-    }
-}
-
-/// Returns the kernel with limited waits, if the launch or the environment asks for it.
-fn watched(
-    device: &Device,
-    limit: Option<Duration>,
-    spec: &'static KernelSpec,
-) -> Result<&'static KernelSpec, Error> {
-    static OF_ALL: OnceLock<Option<Duration>> = OnceLock::new();
-    let of_all = || {
-        let value = std::env::var("TMA_WATCH").ok()?;
-        let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let limit = seconds.filter(|limit| !limit.is_zero());
-        if limit.is_none() {
-            let wanted = "a number of seconds above 0 is wanted, so no wait has a limit";
-            let _nobody_reads = writeln!(io::stderr(), "TMA_WATCH={value}: {wanted}");
-        }
-        limit
-    };
-    let limit = limit.or_else(|| *OF_ALL.get_or_init(of_all));
-    match (device.backend(), limit) {
-        (Backend::Cuda(context), Some(limit)) => context.watched(spec, limit),
-        (Backend::Cuda(_), None) | (Backend::Sim(_), _) => Ok(spec),
     }
 }
 

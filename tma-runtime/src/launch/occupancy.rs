@@ -7,8 +7,8 @@ use crate::backend::Backend;
 use crate::binding::shape::{Shape, cluster, volume};
 use crate::device::Device;
 use crate::error::Error;
+use crate::launch::limit::watched;
 use crate::launch::on::LaunchOn;
-use crate::launch::watched;
 use crate::spec::{KernelParts, KernelSpec};
 #[cfg(feature = "trace")]
 use crate::trace;

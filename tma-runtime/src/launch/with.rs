@@ -64,7 +64,8 @@ impl With<'_> {
     /// The kernel is slower: barriers of the block become counters in shared memory.
     ///
     /// It has no effect on the simulator, which finds deadlocks without a clock. The variable
-    /// `TMA_WATCH`, a number of seconds, limits the waits of all launches.
+    /// `TMA_WATCH`, a number of seconds, limits the waits of all launches. Without it, a build with
+    /// debug assertions limits them to two seconds; `TMA_WATCH=0` takes that limit away.
     #[must_use]
     pub fn watched(mut self, limit: Duration) -> Self {
         self.options.limit = Some(limit);

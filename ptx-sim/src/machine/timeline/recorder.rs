@@ -92,6 +92,7 @@ impl Recorder {
     /// other lanes of the warp wait: it is how lanes whose `try_wait` timed out return to it.
     pub(crate) fn ran(&mut self, at: Position, branch: bool) {
         self.now += 1;
+        self.end_wait((at.warp(), at.pc));
         let key = at.warp();
         if let Some(run) = self.runs.get_mut(&key)
             && run.end + 1 == self.now
@@ -176,11 +177,14 @@ impl Recorder {
     /// where no lane remains.
     pub(crate) fn released(&mut self, block: BlockRank, warp: WarpIndex, is_at: impl Fn(u32) -> bool) {
         let exited: Vec<_> = self.waits_of((block, warp)).filter(|(_, pc)| !is_at(*pc)).collect();
-        for key in exited {
-            if let Some(mut wait) = self.waits.remove(&key) {
-                wait.end = self.now;
-                self.keep(wait);
-            }
+        exited.into_iter().for_each(|key| self.end_wait(key));
+    }
+
+    /// Ends the wait of lanes at an instruction, such as one that the whole warp runs together.
+    fn end_wait(&mut self, key: (Warp, u32)) {
+        if let Some(mut wait) = self.waits.remove(&key) {
+            wait.end = self.now;
+            self.keep(wait);
         }
     }
 
@@ -246,5 +250,22 @@ impl Recorder {
             self.end_phase(location, false);
         }
         self.trace
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lanes that have diverged wait at an instruction that the whole warp runs together.
+    #[test]
+    fn waits_for_lanes_end_when_the_warp_goes_on() {
+        let mut recorder = Recorder::new(None, vec![[0; 3]], 10);
+        let at = Position { block: BlockRank(0), warp: WarpIndex(0), pc: 7, site: Site::default() };
+        recorder.waits(at, 0xffff_fffe, Awaited::Lanes(u32::MAX));
+        recorder.signalled(at, u32::MAX);
+        let trace = recorder.finish();
+        let wait = trace.events.iter().find(|event| matches!(event.kind, EventKind::Waits { .. }));
+        assert!(wait.is_some_and(|wait| !wait.unfinished && wait.end > wait.begin), "{:?}", trace.events);
     }
 }

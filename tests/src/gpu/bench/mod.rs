@@ -18,6 +18,7 @@ pub mod libraries;
 pub mod linear_loss;
 pub mod measure;
 pub mod model;
+pub mod probes;
 pub mod products;
 pub mod scales;
 pub mod serve;
@@ -76,6 +77,7 @@ const BENCHMARKS: &[Benchmark] = &[
         run: host_time::run,
         check: None,
     },
+    Benchmark { name: "probes", contestants: || named(probes::CONTESTANTS), run: probes::run, check: None },
     Benchmark {
         name: "products",
         contestants: products::names,

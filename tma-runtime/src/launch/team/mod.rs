@@ -8,7 +8,7 @@ use crate::device::team::Team;
 use crate::error::{Error, TeamError};
 use crate::launch::args::erased::Arg;
 use crate::launch::occupancy::fits;
-use crate::launch::{cuda_stream, watched};
+use crate::launch::{cuda_stream, limit::watched};
 use crate::spec::KernelSpec;
 use std::sync::Arc;
 use std::time::Duration;
