@@ -80,7 +80,7 @@ fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
                 Some(variable) => format!("the mbarrier `{}`", variable.object_at(operand).0),
                 None => format!("the mbarrier at {operand:#x}"),
             };
-            if site.instruction.starts_with("mbarrier.try_wait.parity") {
+            if super::phase(&site.instruction).is_some() {
                 format!("for the phase with parity {phase} of {mbarrier}")
             } else {
                 format!("for the phase of its token of {mbarrier}")
