@@ -36,6 +36,7 @@ mod occupancy;
 mod on;
 pub(crate) mod on_team;
 pub(crate) mod prepared;
+pub(crate) mod replace;
 pub(crate) mod team;
 mod with;
 mod workspace;
@@ -67,6 +68,7 @@ use crate::error::{Error, TraceError};
 #[cfg(feature = "trace")]
 use crate::trace;
 use occupancy::fits;
+use replace::replaced;
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -125,7 +127,8 @@ fn run(
     }
 }
 
-/// Returns the kernel with limited waits, if the launch or the environment asks for it.
+/// Returns the kernel that runs for `spec`: with limited waits, if the launch or the environment asks
+/// for it.
 fn watched(
     device: &Device,
     limit: Option<Duration>,
@@ -143,6 +146,7 @@ fn watched(
         limit
     };
     let limit = limit.or_else(|| *OF_ALL.get_or_init(of_all));
+    let spec = replaced(device, spec);
     match (device.backend(), limit) {
         (Backend::Cuda(context), Some(limit)) => context.watched(spec, limit),
         (Backend::Cuda(_), None) | (Backend::Sim(_), _) => Ok(spec),
