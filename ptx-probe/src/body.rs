@@ -1,5 +1,7 @@
 //! Rewrites the body of a kernel line by line.
 
+use std::ops::Range;
+
 use tma_model::shared_name::SharedName;
 use tma_model::span::SpanMark;
 
@@ -171,9 +173,14 @@ impl<'t> Line<'t> {
         Some(WaitLoop { label, condition, waits })
     }
 
+    /// Returns the loop that this line ends, if it polls memory or an mbarrier.
+    pub(crate) fn ends_poll_loop(self) -> Option<WaitLoop<'t>> {
+        self.ends_memory_loop().or_else(|| self.ends_mbarrier_loop())
+    }
+
     /// Returns the loop that this line ends, if it polls memory: it has no label but its own, and
     /// loads with an order, or compares and exchanges, at an address that it does not compute.
-    pub(crate) fn ends_poll_loop(self) -> Option<WaitLoop<'t>> {
+    fn ends_memory_loop(self) -> Option<WaitLoop<'t>> {
         let (condition, label) = branch(self.statement()?)?;
         if is_wait_label(label) {
             return None;
@@ -196,17 +203,63 @@ impl<'t> Line<'t> {
         })
     }
 
-    /// Returns the label in this line, if it begins a loop that polls memory.
+    /// Returns the loop that this line ends, if it polls an mbarrier: it tries to wait for one that it
+    /// does not choose, and otherwise only computes. The optimiser may repeat its body, with labels
+    /// that are only branched to from inside.
+    fn ends_mbarrier_loop(self) -> Option<WaitLoop<'t>> {
+        let (condition, label) = branch(self.statement()?)?;
+        if is_wait_label(label) {
+            return None;
+        }
+        let first = (1..=MBARRIER_LINES).find(|distance| label_in(self.at(-distance)) == Some(label))?;
+        let inside = 1 - first..0;
+        let polls = |distance| polled_mbarrier(self.statement_at(distance)?);
+        let (distance, mbarrier) = inside.clone().find_map(|distance| Some((distance, polls(distance)?)))?;
+        let is_alone = |distance| match (polls(distance), self.statement_at(distance)) {
+            (Some(polled), _) => polled == mbarrier,
+            (None, Some(statement)) => only_computes(statement) && !defines(statement, mbarrier),
+            (None, None) => true,
+        };
+        let leads_back = |distance| {
+            self.statement_at(distance).and_then(branch).is_some_and(|(_, target)| {
+                (1 - first..=distance).any(|before| label_in(self.at(before)) == Some(target))
+            })
+        };
+        if !inside.clone().all(is_alone) || inside.clone().any(leads_back) || self.is_entered(inside) {
+            return None;
+        }
+        Some(WaitLoop { label, condition, waits: self.polling_instruction(distance, mbarrier)? })
+    }
+
+    /// Returns whether a line outside of these branches to a label inside.
+    fn is_entered(self, inside: Range<isize>) -> bool {
+        let labels: Vec<_> = inside.clone().filter_map(|distance| label_in(self.at(distance))).collect();
+        let is_inside = |index: usize| {
+            let distance = index.wrapping_sub(self.index).cast_signed();
+            inside.contains(&distance)
+        };
+        let target = |line: &'t str| branch(line.trim().strip_suffix(';')?).map(|(_, label)| label);
+        let outside = self.lines.iter().enumerate().filter(|(index, _)| !is_inside(*index));
+        !labels.is_empty()
+            && outside.filter_map(|(_, line)| target(line)).any(|label| labels.contains(&label))
+    }
+
+    fn polling_instruction(self, distance: isize, mbarrier: &'t str) -> Option<Instruction<'t>> {
+        let (kind, text) = (SiteKind::Wait(Awaited::Mbarrier), self.statement_at(distance)?);
+        Some(Instruction { kind, operand: mbarrier, text, ptx_line: self.number(distance)? })
+    }
+
+    /// Returns the label in this line, if it begins a loop that polls memory or an mbarrier.
     pub(crate) fn begins_poll_loop(self) -> Option<&'t str> {
         let label = label_in(self.at(0))?;
         let ends = |distance| {
             let index = self.index.checked_add_signed(distance)?;
             Self { index, ..self }.ends_poll_loop()
         };
-        (1..=POLL_LINES).filter_map(ends).any(|found| found.label == label).then_some(label)
+        (1..=MBARRIER_LINES).filter_map(ends).any(|found| found.label == label).then_some(label)
     }
 
-    /// Returns the label of the loop that polls memory to which this line branches from outside.
+    /// Returns the label of the loop that polls to which this line branches from outside.
     pub(crate) fn enters_poll_loop(self) -> Option<&'t str> {
         let (_, label) = branch(self.statement()?)?;
         if self.ends_poll_loop().is_some() {
@@ -221,8 +274,10 @@ impl<'t> Line<'t> {
         index.and_then(|index| self.lines.get(index)).copied().unwrap_or_default()
     }
 
+    /// Returns the last statement of a line. The compiler writes one a line.
     fn statement_at(self, distance: isize) -> Option<&'t str> {
-        self.at(distance).trim().strip_suffix(';')
+        let statements = self.at(distance).trim().strip_suffix(';')?;
+        Some(statements.rsplit_once("; ").map_or(statements, |(_, last)| last))
     }
 
     fn instruction_at(self, distance: isize) -> Option<Instruction<'t>> {
@@ -262,6 +317,9 @@ pub(crate) fn linear(registers: [&str; 3], index: &str, extent: &str) -> String 
 /// The lines of a loop that polls memory, at most.
 const POLL_LINES: isize = 32;
 
+/// The lines of a loop that polls an mbarrier, at most. The optimiser may repeat its body some times.
+const MBARRIER_LINES: isize = 128;
+
 /// Returns the label in a line.
 fn label_in(line: &str) -> Option<&str> {
     let label = line.trim().strip_suffix(':')?;
@@ -291,6 +349,26 @@ fn polled_address(statement: &str) -> Option<&str> {
     }
     let address = operands.split_once('[')?.1.split(['+', ']']).next()?;
     Some(address.trim())
+}
+
+/// Returns the mbarrier's address, if a loop can poll by this instruction.
+fn polled_mbarrier(statement: &str) -> Option<&str> {
+    let is_poll =
+        ["mbarrier.try_wait.", "mbarrier.test_wait."].iter().any(|poll| statement.starts_with(poll));
+    Some(statement.split_once('[').filter(|_| is_poll)?.1.split_once(']')?.0.trim())
+}
+
+/// Returns whether a statement changes nothing but registers, or where the loop continues.
+fn only_computes(statement: &str) -> bool {
+    if statement.starts_with('.') {
+        return true;
+    }
+    let unconditional = match statement.strip_prefix('@') {
+        Some(conditional) => conditional.split_once(' ').map_or("", |(_, rest)| rest.trim_start()),
+        None => statement,
+    };
+    let opcode = unconditional.split([' ', '\t', '.']).next().unwrap_or_default();
+    ["add", "and", "bra", "mov", "not", "or", "selp", "setp", "shl", "shr", "sub", "xor"].contains(&opcode)
 }
 
 /// Returns whether a statement writes the register.

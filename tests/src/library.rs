@@ -19,31 +19,49 @@ use crate::gpu::collectives::{
     Extent, gathered_and_scattered, reduced, rounds_of_parts, rounds_of_pieces, rounds_of_slots,
     rounds_of_sums,
 };
-use crate::gpu::runner::Test;
+use crate::gpu::runner::{Run, Test};
 use crate::random::hash;
+
+/// Makes the body of a check.
+type Make = fn() -> Box<Run>;
+
+/// The checks. Each computes its inputs and the expected results once, when it is made.
+const CHECKS: [(&str, Make); 16] = [
+    ("tma_kernels::gemm", || {
+        Box::new(of_one_cluster(&dense::plain::bf16_t128x128_cluster2x1_nt::SPEC, [200, 264, 712], 2))
+    }),
+    ("tma_kernels::gemm_split_k", || Box::new(folded())),
+    ("tma_kernels::gemm_ping_pong", || Box::new(turns())),
+    ("tma_kernels::gemm_with_options", || Box::new(shared_and_optional())),
+    ("tma_kernels::gemm_grouped", || Box::new(grouped())),
+    ("tma_kernels::gemm_scaled", || Box::new(scaled())),
+    ("tma_kernels::attention", || Box::new(attended())),
+    ("tma_kernels::attention_of_lengths", || Box::new(of_lengths())),
+    ("tma_kernels::conv2d", || Box::new(convolved())),
+    ("tma_kernels::all_reduce_in_one_shot", || {
+        Box::new(|device| reduced_by(device, AllReduceMethod::OneShot))
+    }),
+    ("tma_kernels::all_reduce_in_two_shots", || {
+        Box::new(|device| reduced_by(device, AllReduceMethod::TwoShot))
+    }),
+    ("tma_kernels::all_gather_and_reduce_scatter", || {
+        Box::new(|device| gathered_and_scattered::<f32>(&Team::on(device, RANKS)?, &[OF_TWO_BLOCKS]))
+    }),
+    ("tma_kernels::rounds_of_sums", || Box::new(|device| rounds_of_sums(&Team::on(device, RANKS)?))),
+    ("tma_kernels::rounds_of_slots", || Box::new(|device| rounds_of_slots(&Team::on(device, RANKS)?))),
+    ("tma_kernels::rounds_of_pieces", || Box::new(|device| rounds_of_pieces(&Team::on(device, RANKS)?))),
+    ("tma_kernels::rounds_of_parts", || Box::new(|device| rounds_of_parts(&Team::on(device, RANKS)?))),
+];
 
 /// Returns a check of each kernel.
 pub fn tests() -> Vec<Test> {
-    vec![
-        test("gemm", of_one_cluster(&dense::plain::bf16_t128x128_cluster2x1_nt::SPEC, [200, 264, 712], 2)),
-        test("gemm_split_k", folded()),
-        test("gemm_ping_pong", turns()),
-        test("gemm_with_options", shared_and_optional()),
-        test("gemm_grouped", grouped()),
-        test("gemm_scaled", scaled()),
-        test("attention", attended()),
-        test("attention_of_lengths", of_lengths()),
-        test("conv2d", convolved()),
-        test("all_reduce_in_one_shot", |device| reduced_by(device, AllReduceMethod::OneShot)),
-        test("all_reduce_in_two_shots", |device| reduced_by(device, AllReduceMethod::TwoShot)),
-        test("all_gather_and_reduce_scatter", |device| {
-            gathered_and_scattered::<f32>(&Team::on(device, RANKS)?, &[OF_TWO_BLOCKS])
-        }),
-        test("rounds_of_sums", |device| rounds_of_sums(&Team::on(device, RANKS)?)),
-        test("rounds_of_slots", |device| rounds_of_slots(&Team::on(device, RANKS)?)),
-        test("rounds_of_pieces", |device| rounds_of_pieces(&Team::on(device, RANKS)?)),
-        test("rounds_of_parts", |device| rounds_of_parts(&Team::on(device, RANKS)?)),
-    ]
+    CHECKS.iter().map(|(name, make)| Test { name: (*name).to_owned(), run: make() }).collect()
+}
+
+/// Returns the check of this name.
+pub fn test(name: &str) -> Option<Test> {
+    let (name, make) = CHECKS.iter().find(|(known, _)| *known == name)?;
+    Some(Test { name: (*name).to_owned(), run: make() })
 }
 
 /// The ranks of a team.
@@ -57,10 +75,6 @@ const OF_TWO_BLOCKS: Extent = Extent { len: 2052, before: 0, blocks: None };
 fn reduced_by(device: &Device, method: AllReduceMethod) -> anyhow::Result<()> {
     let longer = Extent { len: RANKS * OF_TWO_BLOCKS.len + 1, ..OF_TWO_BLOCKS };
     reduced::<f32>(&Team::on(device, RANKS)?, &[longer, Extent { len: 100, ..longer }], Some(method))
-}
-
-fn test(name: &str, run: impl Fn(&Device) -> anyhow::Result<()> + Send + Sync + 'static) -> Test {
-    Test { name: format!("tma_kernels::{name}"), run: Box::new(run) }
 }
 
 /// Returns integers from -2 to 2, which are exact in each type, along with their sums.

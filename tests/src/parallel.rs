@@ -5,10 +5,15 @@ use std::thread;
 
 /// Returns the results of `work` for all jobs, in the order of the jobs.
 pub fn on_all_cores<J: Send, T: Send>(jobs: Vec<J>, work: impl Fn(J) -> T + Sync) -> Vec<T> {
+    on_threads(thread::available_parallelism().map_or(1, usize::from), jobs, work)
+}
+
+/// Does the same on a number of threads, for jobs that wait for others.
+pub fn on_threads<J: Send, T: Send>(threads: usize, jobs: Vec<J>, work: impl Fn(J) -> T + Sync) -> Vec<T> {
     let queue = Mutex::new(jobs.into_iter().enumerate());
     let done = Mutex::new(vec![]);
     thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+        for _ in 0..threads.max(1) {
             scope.spawn(|| {
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();

@@ -143,6 +143,47 @@ fn k(
     assert!(report.contains(wanted), "{report}");
 }
 
+/// All threads poll an mbarrier at which a thread is missing. The optimiser repeats the first loop,
+/// which counts.
+#[test]
+fn loops_that_poll_mbarriers_have_limits() {
+    let loops = [
+        "let mut tries = 0u32;
+    while !met.try_wait(0) {
+        tries += 1;
+        assert!(tries < 100_000_000, \"a thread never came\");
+    }",
+        "while !met.test_wait(0) {}",
+    ];
+    for polling in loops {
+        let source = format!(
+            "\
+use tma_runtime::prelude::*;
+#[tma_kernel(threads = 64)]
+fn k(
+    src: TensorMap<Tile<u32, Shape2<32, 32>>>,
+    dst: TensorMap<Tile<u32, Shape2<32, 32>>>,
+    flags: Global<u32>,
+) {{
+    let met: Barrier = shared();
+    if thread_idx().x == 0 {{
+        met.init(2);
+    }}
+    sync_threads();
+    if thread_idx().x == 0 {{
+        met.arrive();
+    }}
+    {polling}
+}}
+"
+        );
+        let ptx = compile("poll.rs", &source, Target::default()).expect("it compiles").kernels.remove(0);
+        let report = limited(&ptx.text, &ptx.entry, &source).expect("a wait is too long");
+        let wanted = "of block 0 waits for the phase with parity 0 of the mbarrier `met`\n    from poll.rs:";
+        assert!(report.contains(wanted), "{report}");
+    }
+}
+
 #[test]
 fn the_page_of_a_rule_begins_with_its_sentence() {
     for rule in Rule::ALL {

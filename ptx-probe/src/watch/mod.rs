@@ -10,7 +10,8 @@
 //! that completes a round clears the count and starts the next one.
 //!
 //! Polling loops of the kernel's own are recognised by their form: a straight piece of code that
-//! branches back to its beginning, and loads with an order from an address that it does not compute.
+//! branches back to its beginning, and loads with an order from an address that it does not compute;
+//! or code that tries to wait for an mbarrier, and otherwise only computes.
 //! Other ones, `setmaxnreg`, barriers of warps and the wait for previous grids have no limit. A
 //! thread that has exited still counts at the cluster's barrier.
 
@@ -420,10 +421,11 @@ fn barrier_operands(instruction: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the parity that an `mbarrier.try_wait.parity` waits for.
+/// Returns the parity that a wait or a poll of an mbarrier is for, unless it has a token.
 fn phase(instruction: &str) -> Option<&str> {
-    instruction.starts_with("mbarrier.try_wait.parity").then_some(())?;
-    Some(instruction.rsplit_once(',')?.1.trim())
+    // The parity is followed by a hint of time in some.
+    let operands = instruction.split_once("_wait.parity.")?.1.split(',');
+    operands.map(str::trim).nth(2)
 }
 
 /// Returns the register that an access polls a value of 32 bits into.

@@ -87,7 +87,7 @@ fn subject(watched: &Watched, site: &Site, report: &Report) -> String {
                 1 => "1 arrival is pending".to_owned(),
                 _ => format!("{pending} arrivals are pending"),
             };
-            if site.instruction.starts_with("mbarrier.try_wait.parity") {
+            if super::phase(&site.instruction).is_some() {
                 format!("for the phase with parity {phase} of {mbarrier}, where {pending}")
             } else {
                 format!("for the phase of its token of {mbarrier}, where {pending}")

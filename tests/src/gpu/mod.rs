@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod collectives;
+pub mod deadlocks;
 pub mod errors;
 pub mod example_runs;
 #[cfg(feature = "cust")]

@@ -30,7 +30,7 @@ impl Subject {
     /// Runs the check with other PTX for the kernel, which ends after this many thread instructions
     /// of a cluster. Returns whether the results are correct; a finding of the simulator is the
     /// error.
-    pub(super) fn try_with(&self, ptx: &str, device: &Device, instructions: u64) -> anyhow::Result<bool> {
+    pub(crate) fn try_with(&self, ptx: &str, device: &Device, instructions: u64) -> anyhow::Result<bool> {
         let (entry, ptx) = (self.kernel.entry, ptx.to_owned());
         let device = device.clone().instruction_limit(instructions);
         let device = device.rewriting(move |kernel| (kernel.entry == entry).then(|| ptx.clone()));
@@ -43,7 +43,7 @@ impl Subject {
 }
 
 /// Returns the runtime's error, which may be inside one of the library's.
-pub(super) fn of_runtime(error: &anyhow::Error) -> Option<&Error> {
+pub(crate) fn of_runtime(error: &anyhow::Error) -> Option<&Error> {
     error.chain().find_map(|cause| {
         let of_gemm = || match cause.downcast_ref() {
             Some(GemmError::Runtime(error)) => Some(error),
@@ -92,6 +92,21 @@ pub fn subjects() -> anyhow::Result<Vec<Subject>> {
 /// A check that fails, with its name.
 pub fn library_subjects() -> anyhow::Result<Vec<Subject>> {
     launched_by(library::tests())
+}
+
+/// Returns the same for both, but only for checks whose names contain `filter`.
+///
+/// # Errors
+///
+/// A check that fails, with its name.
+pub fn subjects_of(filter: &str) -> anyhow::Result<Vec<Subject>> {
+    let all = tests().into_iter().chain(library::tests());
+    launched_by(all.filter(|test| test.name.contains(filter)).collect())
+}
+
+/// Returns the check of this name.
+pub fn test(name: &str) -> Option<Test> {
+    library::test(name).or_else(|| tests().into_iter().find(|test| test.name == name))
 }
 
 fn launched_by(tests: Vec<Test>) -> anyhow::Result<Vec<Subject>> {

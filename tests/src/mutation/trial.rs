@@ -16,7 +16,7 @@ const UNREPORTED_SEEDS: u64 = 4;
 
 /// Thread instructions of a cluster after which a mutant counts as non-terminating: some ten times
 /// those of the longest kernel.
-const INSTRUCTIONS: u64 = 1 << 28;
+pub(crate) const INSTRUCTIONS: u64 = 1 << 28;
 
 /// The verdict on a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

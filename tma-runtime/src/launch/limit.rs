@@ -7,16 +7,18 @@ use std::time::Duration;
 use crate::backend::Backend;
 use crate::device::Device;
 use crate::error::Error;
+use crate::launch::replace::replaced;
 use crate::spec::KernelSpec;
 
-/// Returns the kernel with limited waits, if the launch or the environment asks for it, or the build
-/// has checks.
+/// Returns the kernel that runs for `spec`: with limited waits, if the launch or the environment asks
+/// for it, or the build has checks.
 pub(super) fn watched(
     device: &Device,
     limit: Option<Duration>,
     spec: &'static KernelSpec,
 ) -> Result<&'static KernelSpec, Error> {
     static OF_ALL: OnceLock<LimitOfAll> = OnceLock::new();
+    let spec = replaced(device, spec);
     let Backend::Cuda(context) = device.backend() else { return Ok(spec) };
     let of_all = || LimitOfAll::of(std::env::var("TMA_WATCH").ok().as_deref(), cfg!(debug_assertions));
     match limit.map_or_else(|| *OF_ALL.get_or_init(of_all), LimitOfAll::Wanted) {

@@ -37,6 +37,7 @@ mod occupancy;
 mod on;
 pub(crate) mod on_team;
 pub(crate) mod prepared;
+pub(crate) mod replace;
 pub(crate) mod team;
 mod with;
 mod workspace;

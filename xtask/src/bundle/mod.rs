@@ -24,7 +24,11 @@ const SCRIPT: &str = include_str!("run.sh");
 /// The test packages in the bundle, with the feature that each is built with and its programs,
 /// which `run.sh` names too. Some only call the driver. The others also exchange memory with cust.
 const TEST_PROGRAMS: [(&str, &str, &[&str]); 2] = [
-    ("tma-tests", "cust", &["tma-gpu-tests", "tma-gpu-bench", "tma-team-bench", "tma-team-gemm-bench"]),
+    (
+        "tma-tests",
+        "cust",
+        &["tma-gpu-tests", "tma-gpu-mutants", "tma-gpu-bench", "tma-team-bench", "tma-team-gemm-bench"],
+    ),
     ("tma-conformance", "cuda", &["tma-gpu-products"]),
 ];
 

@@ -1,0 +1,133 @@
+//! Runs kernels that deadlock because a step of synchronisation is missing, with limited waits:
+//! each must end, with a report that names its barrier.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Parser;
+use tma_tests::gpu::deadlocks::DeadlockMutant;
+use tma_tests::gpu::deadlocks::list::deadlock_mutants;
+use tma_tests::gpu::deadlocks::run::{RunOptions, check, first_of_each_step, run};
+use tma_tests::gpu::deadlocks::table::{passes, summary, tables};
+use tma_tests::gpu::deadlocks::trial::{On, launch, run_unchanged};
+use tma_tests::mutation::subjects::{first_instances, subjects_of};
+
+/// Runs mutants that deadlock on a GPU, with limited waits.
+#[derive(Parser)]
+enum Args {
+    /// Find the mutants that deadlock on the simulator, and write a line of JSON for each.
+    List {
+        /// The file to write.
+        file: PathBuf,
+        /// Try only every Nth mutant.
+        #[arg(long, default_value_t = 1)]
+        every: usize,
+        /// Take at most this many instances of each kernel.
+        #[arg(long, default_value_t = 8)]
+        instances: usize,
+        /// Take only kernels of checks whose names contain this.
+        #[arg(long, default_value = "")]
+        filter: String,
+    },
+    /// Run the mutants of a list, and print how they ended.
+    Run(RunArgs),
+    /// Launch one mutant in this process.
+    #[command(hide = true)]
+    One {
+        /// The device.
+        #[arg(long)]
+        device: On,
+        /// The mutant: a line of a list.
+        mutant: String,
+    },
+    /// Run a check with unchanged kernels in this process.
+    #[command(hide = true)]
+    Check {
+        /// The device.
+        #[arg(long)]
+        device: On,
+        /// The name of the check.
+        test: String,
+    },
+}
+
+#[derive(Parser)]
+struct RunArgs {
+    /// The list.
+    file: PathBuf,
+    /// The file for the results: a line of JSON for each mutant.
+    #[arg(long)]
+    out: PathBuf,
+    /// The device.
+    #[arg(long, default_value = "cuda")]
+    device: On,
+    /// Run only every Nth mutant.
+    #[arg(long, default_value_t = 1)]
+    every: usize,
+    /// Run only the first mutants of each step.
+    #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
+    limit_per_step: usize,
+    /// The number of processes at a time.
+    #[arg(long, default_value_t = 12)]
+    processes: usize,
+    /// The limit of a wait on a GPU in seconds.
+    #[arg(long, default_value_t = 0.3)]
+    wait: f64,
+    /// The limit of a process in seconds. A process that takes longer counts as hanging.
+    #[arg(long, default_value_t = 20.0)]
+    kill: f64,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    match Args::parse() {
+        Args::List { file, every, instances, filter } => {
+            let subjects = first_instances(&subjects_of(&filter)?, instances);
+            let mutants = deadlock_mutants(&subjects, every)?;
+            let lines = mutants.iter().map(|mutant| Ok(serde_json::to_string(mutant)? + "\n"));
+            fs::write(&file, lines.collect::<serde_json::Result<String>>()?)
+                .with_context(|| format!("cannot write {}", file.display()))?;
+            println!("{} mutants of {} kernels deadlock", mutants.len(), subjects.len());
+            Ok(ExitCode::SUCCESS)
+        }
+        Args::Run(args) => run_all(&args),
+        Args::One { device, mutant } => {
+            let launched = launch(&serde_json::from_str(&mutant)?, device)?;
+            println!("{}", serde_json::to_string(&launched)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Args::Check { device, test } => {
+            run_unchanged(&test, device)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn run_all(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let options = RunOptions {
+        on: args.device,
+        processes: args.processes,
+        wait_limit: Duration::try_from_secs_f64(args.wait)?,
+        process_limit: Duration::try_from_secs_f64(args.kill)?,
+    };
+    let mutants = read(&args.file)?.into_iter().step_by(args.every.max(1)).collect();
+    let mutants = first_of_each_step(mutants, args.limit_per_step);
+    let first = mutants.first().with_context(|| format!("{} has no mutants", args.file.display()))?;
+    let test = first.test.clone();
+    check(&test, options).with_context(|| format!("`{test}` fails before any mutant has run"))?;
+    let mut out = File::create(&args.out).with_context(|| format!("cannot write {}", args.out.display()))?;
+    let trials = run(mutants, options, &mut out)?;
+    println!("{}\n{}", tables(&trials), summary(&trials));
+    check(&test, options).with_context(|| format!("the device is not usable: `{test}` fails"))?;
+    println!("the device is usable by a new process");
+    Ok(if passes(&trials) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Reads a list.
+fn read(file: &Path) -> anyhow::Result<Vec<DeadlockMutant>> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let mutants = text.lines().map(serde_json::from_str);
+    mutants.collect::<Result<_, _>>().with_context(|| format!("{} is not a list of mutants", file.display()))
+}
