@@ -1,7 +1,10 @@
 //! The operators, called through the C interface as Python does, on the simulator.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::path::Path;
 use std::ptr;
+
+use serde_json::Value as Json;
 
 // Links the library.
 use tma_kernels_python as _;
@@ -79,10 +82,26 @@ fn call(index: usize, values: &[Value]) -> Result<(), String> {
     if message.is_null() { Ok(()) } else { Err(unsafe { CStr::from_ptr(message) }.to_string_lossy().into()) }
 }
 
+fn described() -> &'static str {
+    // SAFETY: the description lives as long as the process.
+    unsafe { CStr::from_ptr(tma_python_describe()) }.to_str().expect("UTF-8")
+}
+
+/// The type stubs are those of `tests/stubs`. `BLESS=1` accepts new ones.
+#[test]
+fn the_stubs_are_kept() {
+    let json: Json = serde_json::from_str(described()).expect("JSON");
+    let files = json["module"].as_array().expect("files").iter();
+    let files = files.map(|file| [0, 1].map(|part| file[part].as_str().expect("text")));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stubs");
+    let stubs: Vec<_> = files.filter(|[name, _]| name.ends_with(".pyi")).collect();
+    assert_eq!(stubs.len(), 2);
+    tma_golden::assert_all(stubs.into_iter().map(|[name, text]| (folder.join(name), text.to_owned())));
+}
+
 #[test]
 fn the_library_has_no_mistakes() {
-    // SAFETY: the description lives as long as the process.
-    let description = unsafe { CStr::from_ptr(tma_python_describe()) }.to_str().expect("UTF-8");
+    let description = described();
     assert!(description.contains("\"mistakes\":[]"), "{description}");
     for schema in [
         "gemm(Tensor a, Tensor b, *, Tensor? bias=None, Tensor? residual=None, str activation=\\\"none\\\", ",
