@@ -20,7 +20,7 @@ assert_type(tma_kernels.gemm(a, b=a, bias=a[0], activation="relu", out_dtype=tor
 assert_type(tma_kernels.attention_with_lse(a, a, a, causal=True, window=8), tuple[Tensor, Tensor])
 tma_kernels.gemm_(a, a, a, beta=1.0)
 tma_kernels.gemm(a)  # type: ignore[call-arg]
-tma_kernels.gemm(a, a, a)  # type: ignore[call-arg, misc]
+tma_kernels.gemm(a, a, a)  # type: ignore[call-arg]
 tma_kernels.gemm(a, a, activatio="relu")  # type: ignore[call-arg]
 tma_kernels.gemm(a, 1)  # type: ignore[arg-type]
 tma_kernels.no_operator  # type: ignore[attr-defined]
