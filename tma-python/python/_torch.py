@@ -94,7 +94,7 @@ def _differentiable(operator, packets, namespace):
     gradients = [(of, compile(text, f"gradient of {', '.join(of)}", "eval")) for of, text in operator["gradients"]]
     used = {name for _, text in operator["gradients"] for name in _names(text)}
     native = packets[operator["name"]].no_grad
-    known = {"torch": torch, **packets}
+    known = {"torch": torch, **{name: packet.default for name, packet in packets.items()}}
     for name in used.difference(order, results, known, {"needed"}, (f"grad_{name}" for name in results)):
         if importlib.util.find_spec(f"{namespace}.{name}"):
             known[name] = importlib.import_module(f"{namespace}.{name}")

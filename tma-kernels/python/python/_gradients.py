@@ -18,7 +18,7 @@ def gemm(needed, grad, arguments):
         name = str(a.dtype).removeprefix("torch.")
         raise Error(f"TMA0566: `a` has elements of {name}, which have no gradients; pass bfloat16, float16 or float32")
     if activation != "none":
-        x = torch.ops.tma_kernels.gemm(a, b, bias=bias, residual=residual, alpha=alpha, out_dtype=out_dtype)
+        x = torch.ops.tma_kernels.gemm.default(a, b, bias=bias, residual=residual, alpha=alpha, out_dtype=out_dtype)
         if activation == "relu":
             grad = torch.ops.aten.threshold_backward(grad, x, 0)
         elif activation == "gelu":
@@ -42,8 +42,8 @@ def _product_like(like, a, b, alpha):
 
 def _product(a, b, alpha):
     if a.element_size() == 2:
-        return torch.ops.tma_kernels.gemm(_in_rows_or_columns(a), _in_rows_or_columns(b), alpha=alpha)
-    return torch.ops.tma_kernels.gemm(_in_rows(a), _in_rows(b.mT).mT, alpha=alpha)
+        return torch.ops.tma_kernels.gemm.default(_in_rows_or_columns(a), _in_rows_or_columns(b), alpha=alpha)
+    return torch.ops.tma_kernels.gemm.default(_in_rows(a), _in_rows(b.mT).mT, alpha=alpha)
 
 
 def _is_transposed(x):
