@@ -191,6 +191,53 @@ def attention_gradients(device, length):
     passed(f"{device}: gradients of attention")
 
 
+def layers(device):
+    """The operators between GEMMs: norms, rotary embeddings, and writes to a cache."""
+    for dtype, shape in ((torch.bfloat16, (40, 128)), (torch.float16, (2, 24, 96)), (torch.float32, (2, 3, 8, 64))):
+        x, residual, weight = (random(*s, device=device, dtype=dtype) for s in (shape, shape, shape[-1:]))
+        norm = lambda x: x.double() * (x.double().square().mean(-1, keepdim=True) + 1e-6).rsqrt()
+        close(tma_kernels.rms_norm(x, weight), (norm(x) * weight.double()).to(dtype))
+        close(tma_kernels.rms_norm(x, weight, one_plus_weight=True), (norm(x) * (1 + weight.double())).to(dtype))
+        added = x + residual
+        close(tma_kernels.add_rms_norm_(residual, x, None), norm(added).to(dtype))
+        close(residual, added)
+    refused(lambda: tma_kernels.rms_norm(x, weight[1:]), "TMA0575: ", "`weight`")
+    passed(f"{device}: rms_norm and add_rms_norm_")
+
+    tokens, heads, depth = 24, 3, 64
+    positions = torch.randint(0, 100, (tokens,), device=device, dtype=torch.int32)
+    angles = torch.arange(100, device=device).unsqueeze(1) / 10000 ** (torch.arange(depth // 2, device=device) / 32)
+    cos, sin = angles.cos(), angles.sin()
+    for layout in ("halves", "pairs"):
+        x = random(tokens, heads, depth, device=device).requires_grad_()
+        y = tma_kernels.rotary(x, positions, cos, sin, layout=layout)
+        double = x.detach().double().requires_grad_()
+        pairs = double.unflatten(-1, (2, -1)).mT if layout == "halves" else double.unflatten(-1, (-1, 2))
+        factors = torch.polar(torch.ones_like(angles), angles)[positions.long(), None]
+        turned = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * factors)
+        wanted = (turned.mT if layout == "halves" else turned).flatten(-2)
+        close(y, wanted.to(x.dtype))
+        of_y = random(*y.shape, device=device)
+        found, reference = torch.autograd.grad(y, x, of_y), torch.autograd.grad(wanted, double, of_y.double())
+        close(found[0], reference[0].to(x.dtype))
+    refused(lambda: tma_kernels.rotary(x, positions, cos, sin, layout="half"), "TMA0566: `layout` is `half`")
+    passed(f"{device}: rotary, with its gradient")
+
+    k, v = (random(2, 2, 3, 64, device=device) for _ in "kv")
+    lengths = torch.tensor([14, 0], device=device, dtype=torch.int32)
+    table = torch.tensor([[2, 0], [1, 3]], device=device, dtype=torch.int32)
+    paged, plain = (torch.zeros(2, 4, 2, 16, 64, device=device, dtype=k.dtype) for _ in "ab")
+    tma_kernels.append_(*paged, k, v, lengths, table=table)
+    plain = plain.view(2, 2, 2, 32, 64)
+    tma_kernels.append_(*plain, k, v, lengths)
+    for i, length in enumerate(lengths.tolist()):
+        for cache, new in zip(range(2), (k, v)):
+            assert torch.equal(plain[cache, i, :, length : length + 3], new[i])
+            pages = paged[cache, table[i].long()].transpose(0, 1).flatten(1, 2)
+            assert torch.equal(pages, plain[cache, i])
+    passed(f"{device}: append_ to caches with and without pages")
+
+
 def errors(device):
     a = random(64, 64, device=device)
     refused(lambda: tma_kernels.gemm(a, a.half()), "TMA0566: `b` has elements of float16; pass bfloat16")
@@ -224,11 +271,21 @@ def cases(device):
     yield "attention", (q, k, v), {"causal": True, "window": 20, "soft_cap": 30.0}, False
     yield "attention_with_lse", (q, k, v), {"causal": True}, True
     yield "attention_backward", (q, k, v, o, lse, make(*o.shape)), {"causal": True}, False
+    yield "rms_norm", (a, a[0]), {}, False
+    yield "add_rms_norm_", (a.clone(), a, a[0]), {}, False
+    positions, angles = torch.arange(40, device=device, dtype=torch.int32), torch.rand(40, 32, device=device)
+    yield "rotary", (make(40, 2, 64), positions, angles.cos(), angles.sin()), {"layout": "pairs"}, True
+    cache, table = [torch.zeros(6, 2, 16, 64, device=device, dtype=q.dtype) for _ in "kv"], positions[:6].view(1, 6)
+    yield "append_", (*cache, k, v, positions[3:4]), {"table": table}, False
 
 
 def differentiated(arguments, options):
-    """Copies of the arguments, whose tensors need gradients."""
-    copied = lambda value: value.detach().clone().requires_grad_() if isinstance(value, torch.Tensor) else value
+    """Copies of the arguments, whose matrices need gradients. Indices and angles have none."""
+
+    def copied(value):
+        is_differentiated = isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16
+        return value.detach().clone().requires_grad_() if is_differentiated else value
+
     return tuple(map(copied, arguments)), {name: copied(value) for name, value in options.items()}
 
 
@@ -249,20 +306,22 @@ def opchecks(device):
 def compiled(device, backend):
     """Compiles a call of each operator, and compares results and gradients with those of the call in eager mode."""
     for name, arguments, options, has_gradient in cases(device):
-        operator = getattr(tma_kernels, name)
+        operator, is_in_place = getattr(tma_kernels, name), name.endswith("_")
 
         def model(*arguments, **options):
-            result = operator(*(x + 0 if x.dtype.itemsize > 1 and name != "gemm_" else x for x in arguments), **options)
-            parts = result if isinstance(result, tuple) else (arguments[0],) if result is None else (result,)
+            # Something for the compiler to fuse, before and after.
+            first = arguments[0] if is_in_place or arguments[0].dtype == F8 else arguments[0] + 0
+            result = operator(first, *arguments[1:], **options)
+            parts = result if isinstance(result, tuple) else (result,)
+            parts = [part for part in parts if part is not None] + [first] * is_in_place
             return [part * 2 for part in parts if part.is_floating_point()]
 
         def run(call):
             mine, named = differentiated(arguments, options) if has_gradient else (arguments, options)
-            if name == "gemm_":
-                mine = (mine[0].clone(), *mine[1:])
-            results = call(*mine, **named)
-            tensors = [x for x in (*mine, *named.values()) if isinstance(x, torch.Tensor) and x.requires_grad]
+            # The operators write at most their first two arguments.
+            results = call(*(x.clone() for x in mine[:2]), *mine[2:], **named)
             if has_gradient:
+                tensors = [x for x in (*mine, *named.values()) if isinstance(x, torch.Tensor) and x.requires_grad]
                 results += torch.autograd.grad(results[0].float().square().sum(), tensors)
             return results
 
@@ -389,7 +448,7 @@ def run_on(device):
     attempt(gemm_gradients, device, 512 if is_gpu else 64)
     attempt(attentions, device, 512 if is_gpu else 64)
     attempt(attention_gradients, device, 300 if is_gpu else 40)
-    for test in (errors, opchecks, by_dlpack):
+    for test in (layers, errors, opchecks, by_dlpack):
         attempt(test, device)
     for backend in ("aot_eager", "inductor") if is_gpu else ("aot_eager",):
         attempt(compiled, device, backend)
