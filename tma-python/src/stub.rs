@@ -57,7 +57,7 @@ pub(crate) fn module(operators: &[&Operator]) -> String {
             count => format!("tuple[{}]", vec!["Tensor"; count].join(", ")),
         };
         text += "\n";
-        function(&mut text, name, parameters(arguments, TORCH), &returned, documentation);
+        function(&mut text, name, parameters(arguments, &TORCH), &returned, documentation);
     }
     text
 }
@@ -69,7 +69,7 @@ pub(crate) fn arrays(operators: &[&Operator]) -> String {
     for Parts { name, arguments, results, documentation, .. } in operators.iter().map(|one| one.parts) {
         let (made, out, returned) = match results.len() {
             0 => {
-                let parameters = with_stream(parameters(arguments, DLPACK), "None = None");
+                let parameters = with_stream(parameters(arguments, &DLPACK), "None = None");
                 text += "\n";
                 function(&mut text, name, parameters, "None", documentation);
                 continue;
@@ -83,22 +83,26 @@ pub(crate) fn arrays(operators: &[&Operator]) -> String {
         };
         for (out, returned) in [("None = None", made), (out, returned)] {
             text += "\n@overload\n";
-            let parameters = with_stream(parameters(arguments, DLPACK), out);
+            let parameters = with_stream(parameters(arguments, &DLPACK), out);
             function(&mut text, name, parameters, &returned, documentation);
         }
     }
     text
 }
 
-/// The types of a tensor and of an element type.
-type Types = [&'static str; 2];
-const TORCH: Types = ["Tensor", "torch.dtype"];
+/// Names of types in Python.
+struct Types {
+    tensor: &'static str,
+    element: &'static str,
+}
+
+const TORCH: Types = Types { tensor: "Tensor", element: "torch.dtype" };
 /// An element type is anything whose text is its name: a `str`, a `dtype` of NumPy or of PyTorch.
-const DLPACK: Types = ["SupportsDLPack", "object"];
+const DLPACK: Types = Types { tensor: "SupportsDLPack", element: "object" };
 
 /// Returns the parameters of an operator's function. As in its schema, those that have a default
 /// are passed by name.
-fn parameters(arguments: &[Field], [tensor, element]: Types) -> Vec<String> {
+fn parameters(arguments: &[Field], types: &Types) -> Vec<String> {
     let first_named = arguments.iter().position(|field| field.text.is_some());
     let mut parameters = vec![];
     for (index, field) in arguments.iter().enumerate() {
@@ -106,12 +110,12 @@ fn parameters(arguments: &[Field], [tensor, element]: Types) -> Vec<String> {
             parameters.push("*".to_owned());
         }
         let base = match field.kind.base {
-            Base::Tensor | Base::TensorMut => tensor,
+            Base::Tensor | Base::TensorMut => types.tensor,
             Base::Float => "float",
             Base::Int => "int",
             Base::Bool => "bool",
             Base::Text => "str",
-            Base::Element => element,
+            Base::Element => types.element,
         };
         let optional = if field.kind.is_optional { " | None" } else { "" };
         let default = field.text.map(|default| format!(" = {default}")).unwrap_or_default();
