@@ -131,3 +131,66 @@ def attention_backward(
     the gradient of `o`. The depth is at most 128. With `deterministic`, the gradient of `q` has
     the same bits in every run.
     """
+
+def rms_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    *,
+    epsilon: float = 1e-06,
+    one_plus_weight: bool = False,
+) -> Tensor:
+    """Returns x / √(mean(x²) + epsilon) · weight over the last dimension.
+
+    `x` has two to four dimensions, of bfloat16, float16 or float32, and `weight` has as many
+    elements as a row, or is None. With `one_plus_weight`, 1 is added to the weights. It has no
+    gradient.
+    """
+
+def add_rms_norm_(
+    residual: Tensor,
+    x: Tensor,
+    weight: Tensor | None,
+    *,
+    epsilon: float = 1e-06,
+    one_plus_weight: bool = False,
+) -> Tensor:
+    """Replaces `residual` by residual + x, and returns `rms_norm` of the sum."""
+
+def rotary(
+    x: Tensor,
+    positions: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    *,
+    layout: str = "halves",
+    inverse: bool = False,
+) -> Tensor:
+    """Returns the rotary embedding of heads: pairs of columns are rotated by the angle of the
+    token's position.
+
+    `x` is tokens × heads × depth, of bfloat16 or float16. `positions` has the position of each
+    token, of int32. `cos` and `sin` are positions × half of the rotated columns, of float32.
+    With the layout `halves`, column i and column i + rotated / 2 are a pair, as in Llama; with
+    `pairs`, columns 2 · i and 2 · i + 1. Other columns are copied. A position beyond the angles
+    leaves the token's result undefined. With `inverse`, the angles are negated. `x` has a gradient.
+    """
+
+def append_(
+    keys: Tensor,
+    values: Tensor,
+    k: Tensor,
+    v: Tensor,
+    lengths: Tensor | None,
+    *,
+    table: Tensor | None = None,
+    counts: Tensor | None = None,
+) -> None:
+    """Writes new keys and values to a cache.
+
+    `k` and `v` are batch × heads × tokens × depth, of bfloat16 or float16. `keys` and `values`
+    are batch × heads × keys × depth or, with a `table`, pages × heads × rows × depth, with 16,
+    32, 64, 128 or 256 rows per page. `lengths` has the number of keys of each sequence before the
+    call, or is None for empty sequences. `table` is batch × pages, the numbers of each
+    sequence's pages. `counts` has the number of valid tokens of each sequence. All three are of
+    int32, and are read on the device. A token beyond the cache is not written.
+    """
