@@ -177,3 +177,38 @@ fn attention_has_gradients() {
     assert!(dv.iter().all(|x| x.to_f32() == 1.0), "{}", dv[0]);
     assert!(dq.iter().chain(&dk).all(|x| x.to_f32() == 0.0), "{} {}", dq[0], dk[0]);
 }
+
+/// The norm of a row of equal elements is 1, and the sum with the residual is written back.
+#[test]
+fn a_norm_adds_its_residual() {
+    const ROWS: usize = 3;
+    let shape = [ROWS as i64, 64];
+    let number = |value: f32| vec![bf16::from_f32(value); ROWS * 64];
+    let (mut x, mut residual, mut y, mut weight) = (number(1.0), number(2.0), number(0.0), number(0.5));
+    let [x, of_residual, of_y] = [&mut x, &mut residual, &mut y].map(|data| tensor(data, &shape));
+    let weight = tensor(&mut weight, &shape[1..]);
+    let is_added = Value { tag: 3, payload: 1 };
+    let values = [of(&of_residual), of(&x), of(&weight), float(1e-6), is_added, of(&of_y)];
+    assert_eq!(call(7, &values), Ok(()));
+    assert!(residual.iter().all(|sum| sum.to_f32() == 3.0), "{}", residual[0]);
+    assert!(y.iter().all(|y| y.to_f32() == 1.5), "{}", y[0]);
+}
+
+/// Indices are of int32, as PyTorch has them.
+#[test]
+fn a_token_is_written_to_its_page() {
+    let cache_shape = [2, 1, 16, 8];
+    let [mut keys, mut values] = [(); 2].map(|()| vec![bf16::ZERO; 2 * 16 * 8]);
+    let (mut k, mut lengths, mut table) = (vec![bf16::ONE; 8], [17i32], [1i32, 0]);
+    let [of_keys, of_values] = [&mut keys, &mut values].map(|data| tensor(data, &cache_shape));
+    let k = tensor(&mut k, &[1, 1, 1, 8]);
+    let indices = |data: *mut c_void, shape| Tensor { code: 0, bits: 32, ..memory(data, shape) };
+    let lengths = indices(lengths.as_mut_ptr().cast(), &[1]);
+    let table = indices(table.as_mut_ptr().cast(), &[1, 2]);
+    let arguments = [of(&of_keys), of(&of_values), of(&k), of(&k), of(&lengths), of(&table), NONE];
+    assert_eq!(call(9, &arguments), Ok(()));
+    for cache in [&keys, &values] {
+        let written: Vec<_> = (0..32).filter(|row| cache[row * 8] == bf16::ONE).collect();
+        assert_eq!(written, [1], "key 17 is row 1 of the second page, which is page 0");
+    }
+}
