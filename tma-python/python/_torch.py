@@ -100,39 +100,37 @@ def _differentiable(operator, packets, namespace):
             known[name] = importlib.import_module(f"{namespace}.{name}")
     constant = [index for index, name in enumerate(results) if f"grad_{name}" not in used]
 
-    class Gradient(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, count, *values):
-            result = native(*values[:count], **dict(zip(order[count:], values[count:])))
-            outputs = result if isinstance(result, tuple) else (result,)
-            if constant:
-                ctx.mark_non_differentiable(*(outputs[index] for index in constant))
-            kept = {name: value for name, value in zip(order + results, values + outputs) if name in used}
-            tensors = {name: value for name, value in kept.items() if isinstance(value, torch.Tensor)}
-            ctx.save_for_backward(*tensors.values())
-            ctx.tma_tensors = list(tensors)
-            ctx.tma_values = {name: value for name, value in kept.items() if name not in tensors}
-            return result
+    def forward(ctx, count, *values):
+        result = native(*values[:count], **dict(zip(order[count:], values[count:])))
+        outputs = result if isinstance(result, tuple) else (result,)
+        if constant:
+            ctx.mark_non_differentiable(*(outputs[index] for index in constant))
+        kept = {name: value for name, value in zip(order + results, values + outputs) if name in used}
+        tensors = {name: value for name, value in kept.items() if isinstance(value, torch.Tensor)}
+        ctx.save_for_backward(*tensors.values())
+        ctx.tma_tensors = list(tensors)
+        ctx.tma_values = {name: value for name, value in kept.items() if name not in tensors}
+        return result
 
-        @staticmethod
-        def backward(ctx, *grads):
-            values = {**known, **ctx.tma_values, **dict(zip(ctx.tma_tensors, ctx.saved_tensors))}
-            values.update((f"grad_{name}", grad) for name, grad in zip(results, grads))
-            needed = {name for name, is_needed in zip(order, ctx.needs_input_grad[1:]) if is_needed}
-            values["needed"] = needed
-            found = {}
-            for of, code in gradients:
-                if needed.intersection(of):
-                    together = eval(code, values)
-                    found.update(zip(of, together if len(of) > 1 else (together,)))
-            return None, *(found.get(name) if name in needed else None for name in order)
+    def backward(ctx, *grads):
+        values = {**known, **ctx.tma_values, **dict(zip(ctx.tma_tensors, ctx.saved_tensors))}
+        values.update((f"grad_{name}", grad) for name, grad in zip(results, grads))
+        needed = {name for name, is_needed in zip(order, ctx.needs_input_grad[1:]) if is_needed}
+        values["needed"] = needed
+        found = {}
+        for of, code in gradients:
+            if needed.intersection(of):
+                together = eval(code, values)
+                found.update(zip(of, together if len(of) > 1 else (together,)))
+        return None, *(found.get(name) if name in needed else None for name in order)
 
-    Gradient.__name__ = Gradient.__qualname__ = f"Gradient of {operator['name']}"
+    functions = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    gradient = type(operator["name"], (torch.autograd.Function,), functions)
 
     def kernel(*positional, **by_name):
         if torch.is_grad_enabled() and torch._C._any_requires_grad(*positional, *by_name.values()):
             bound = arguments.bind(positional, by_name)
-            return Gradient.apply(len(arguments.positional), *(bound[name] for name in order))
+            return gradient.apply(len(arguments.positional), *(bound[name] for name in order))
         return native(*positional, **by_name)
 
     return kernel
