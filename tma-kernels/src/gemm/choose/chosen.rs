@@ -10,6 +10,9 @@ use crate::gemm::instances::Layout;
 /// The number of slots, as a power of two.
 const SLOT_BITS: u32 = 6;
 
+/// A question and its answer; `None` in an unused slot.
+type Slot = Option<(Question, Option<Choice>)>;
+
 /// All that a choice among the library's own kernels depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gemm) struct Question {
@@ -41,8 +44,7 @@ impl Question {
 /// replaces any other in its slot, so the memory is bounded.
 pub(in crate::gemm) fn chosen(question: Question, choose: impl FnOnce() -> Option<Choice>) -> Option<Choice> {
     thread_local! {
-        static SLOTS: RefCell<[Option<(Question, Option<Choice>)>; 1 << SLOT_BITS]> =
-            const { RefCell::new([None; 1 << SLOT_BITS]) };
+        static SLOTS: RefCell<[Slot; 1 << SLOT_BITS]> = const { RefCell::new([None; 1 << SLOT_BITS]) };
     }
     let slot = question.slot();
     let known = SLOTS.with_borrow(|slots| slots.get(slot).copied().flatten());
