@@ -87,7 +87,7 @@ impl Norm<'_> {
             weight: weight.map(|weight| weight.view::<T, 1>()).transpose()?,
             one_plus_weight,
             epsilon,
-            residual: residual.map(|residual| residual.view::<T, N>()).transpose()?,
+            residual: residual.map(TensorMut::view).transpose()?,
             ..NormOptions::default()
         };
         Ok(rms_norm(call.stream(), x.view::<T, N>()?, y.view::<T, N>()?, options)?)
