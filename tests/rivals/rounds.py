@@ -113,7 +113,7 @@ def spread(values):
 
 
 def race(benchmark, shape, contestants, rounds, notes=None):
-    """Runs all rounds, and prints a JSON line a contestant, with ratios to all others."""
+    """Runs all rounds, and prints and returns a JSON line a contestant, with ratios to all others."""
     slices = {contestant.name: [] for contestant in contestants}
     for contestant in contestants:
         contestant.slice()  # warms the chip up
@@ -121,6 +121,7 @@ def race(benchmark, shape, contestants, rounds, notes=None):
         for index in order(number, len(contestants)):
             slices[contestants[index].name].append(contestants[index].slice())
     speeds = {name: [each["tflops"] for each in all_] for name, all_ in slices.items()}
+    lines = []
     for name, all_ in slices.items():
         median, width = spread(speeds[name])
         line = {"benchmark": f"{benchmark}/{name}", "shape": list(shape), "tflops": round(median, 4),
@@ -138,8 +139,10 @@ def race(benchmark, shape, contestants, rounds, notes=None):
                                          "rounds": [round(ratio, 4) for ratio in each]}
         line["rounds"] = [round(speed, 4) for speed in speeds[name]]
         print(json.dumps(line), file=sys.__stdout__, flush=True)
+        lines.append(line)
     for contestant in contestants:
         contestant.close()
+    return lines
 
 
 def missing(what, how):

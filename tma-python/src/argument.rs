@@ -79,7 +79,8 @@ impl At<'_> {
 /// | `Option` of these | the same, or `None` |
 ///
 /// A view has its element type and rank in its type, and a tensor of another one is an error that
-/// names the argument. [`Tensor`] has any.
+/// names the argument. A view of `u32` takes tensors of int32 as well, by which PyTorch indexes: a
+/// negative number has the bits of a large one. [`Tensor`] has any element type and rank.
 pub trait Argument<'a>: Sized {
     /// The type in the operator's schema.
     const KIND: Kind;
@@ -141,7 +142,7 @@ macro_rules! tensor {
                 &self,
             ) -> Result<([usize; N], [usize; N]), Failure> {
                 let RawTensor { element, shape, strides, .. } = self.raw;
-                if element != element::stored(T::ELEMENT) {
+                if !element::holds(element, T::ELEMENT) {
                     let [found, wanted] = [element, T::ELEMENT].map(element::name);
                     return Err(self.refuse(format_args!("has elements of {found}; pass {wanted}")));
                 }

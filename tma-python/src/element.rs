@@ -65,3 +65,8 @@ pub(crate) fn name(scalar: Scalar) -> &'static str {
 pub(crate) fn stored(scalar: Scalar) -> Scalar {
     if scalar == Scalar::Tf32 { Scalar::F32 } else { scalar }
 }
+
+/// Returns whether a tensor of elements `found` in Python can be viewed as one of `wanted`.
+pub(crate) fn holds(found: Scalar, wanted: Scalar) -> bool {
+    found == stored(wanted) || (found == Scalar::I32 && wanted == Scalar::U32)
+}

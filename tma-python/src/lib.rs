@@ -61,6 +61,7 @@ mod expression;
 mod failure;
 mod ffi;
 mod operator;
+mod stub;
 mod value;
 
 pub use argument::{Argument, At, Base, Kind, Tensor, TensorMut};

@@ -115,9 +115,9 @@ impl Call<'_> {
 }
 
 /// Names with a meaning of their own: words of Python that are none of Rust, functions of the
-/// descriptions, options of calls with arrays, and arguments of functions of PyTorch that pass on
-/// those of an operator by name.
-const RESERVED: [&str; 26] = [
+/// descriptions, options of calls with arrays, arguments of functions of PyTorch that pass on those
+/// of an operator by name, and names in the expressions of gradients.
+const RESERVED: [&str; 27] = [
     "and",
     "as",
     "assert",
@@ -137,6 +137,7 @@ const RESERVED: [&str; 26] = [
     "lambda",
     "len",
     "mode",
+    "needed",
     "nonlocal",
     "not",
     "or",
@@ -241,12 +242,20 @@ impl Operator {
                 "`{name}`: the name `{taken}` has another meaning in Python; choose another"
             ));
         }
-        let is_argument =
-            |wanted: &str| arguments.iter().any(|field| field.name == wanted && field.text.is_none());
+        let is_read = |wanted: &str| {
+            arguments.iter().any(|field| field.name == wanted && field.kind.base == Base::Tensor)
+        };
         let mut differentiated = gradients.iter().flat_map(|gradients| gradients.of);
-        if let Some(argument) = differentiated.find(|argument| !is_argument(argument)) {
+        if let Some(argument) = differentiated.find(|argument| !is_read(argument)) {
             return Some(format!(
-                "`{name}`: the gradient of `{argument}` is given, which is no argument without a default"
+                "`{name}`: the gradient of `{argument}` is given, which is no tensor that the operator reads"
+            ));
+        }
+        let written = arguments.iter().find(|field| field.kind.base == Base::TensorMut);
+        if let Some(field) = written.filter(|_| !gradients.is_empty()) {
+            return Some(format!(
+                "`{name}` has gradients and writes its argument `{}`; return a new tensor instead",
+                field.name
             ));
         }
         self.allocations().err().map(|why| format!("`{name}`: {why}"))
@@ -287,9 +296,11 @@ impl Operator {
 ///
 /// `gradients { x: "scale(grad_y, factor)" }` at the end makes PyTorch differentiate the operator.
 /// Each gradient is an expression of Python over the arguments, the results, `grad_` followed by
-/// the name of a result, `torch`, and the operators of the library. The expression of several,
-/// `(x, y): ".."`, is a tuple, and is evaluated once. A result of whose gradient no
-/// expression makes use is a constant for PyTorch.
+/// the name of a result, `torch`, the operators of the library, and the modules in the package's
+/// folder `python`. The expression of several, `(x, y): ".."`, is a tuple, and is evaluated once;
+/// `needed` is the set of the names of those whose gradients PyTorch needs, and the others may be
+/// `None`. A result of whose gradient no expression makes use is a constant for PyTorch. PyTorch
+/// keeps the tensors that an expression names until it is evaluated.
 #[macro_export]
 macro_rules! operator {
     (
@@ -441,7 +452,13 @@ mod tests {
             vec![x],
             vec![y],
             &[Gradients { of: &["x", "z"], expression: "grad_y" }],
-            "`f`: the gradient of `z` is given, which is no argument without a default",
+            "`f`: the gradient of `z` is given, which is no tensor that the operator reads",
+        );
+        mistake(
+            vec![x, field("z", RESULT, None)],
+            vec![y],
+            &[Gradients { of: &["x"], expression: "grad_y" }],
+            "`f` has gradients and writes its argument `z`; return a new tensor instead",
         );
         mistake(
             vec![x],

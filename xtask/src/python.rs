@@ -13,6 +13,9 @@ use crate::{setup, workspace};
 const FOLDER: &str = "tma-kernels/python/tests";
 const SCRIPTS: [(&str, &str); 2] = [("check_arrays.py", "numpy"), ("check.py", "torch")];
 
+/// The script that mypy checks against the type stubs, if it is installed.
+const TYPED: &str = "typed.py";
+
 /// Packs the wheel, unpacks it into the target folder, and runs the scripts.
 pub(crate) fn run() -> Result<()> {
     let tools = setup::run()?;
@@ -41,6 +44,10 @@ pub(crate) fn run() -> Result<()> {
         } else {
             println!("{script} was not run: python3 has no {module}");
         }
+    }
+    if has("mypy") {
+        let script = workspace::root().join(FOLDER).join(TYPED);
+        process::run(python().args(["-m", "mypy", "--strict"]).arg(script).env("MYPYPATH", &site))?;
     }
     if !is_tested {
         bail!("nothing was tested; install NumPy or PyTorch for python3");

@@ -19,8 +19,8 @@ for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
 
     compiled = torch.compile(lambda x: new_package.scale(x, 2.0) + 1, fullgraph=True, backend="aot_eager")
     torch.testing.assert_close(compiled(x), 2 * x + 1)
-    torch.library.opcheck(new_package.scale, (x.detach(), 2.5))
-    torch.library.opcheck(new_package.scale, (x, 2.5))
+    torch.library.opcheck(torch.ops.new_package.scale.default, (x.detach(), 2.5))
+    torch.library.opcheck(torch.ops.new_package.scale.default, (x, 2.5))
 
     try:
         new_package.scale(x.double(), 2.5)

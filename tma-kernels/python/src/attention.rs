@@ -8,7 +8,44 @@ use tma_python::{Call, Failure, Tensor, TensorMut, operator};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Scalar;
 
-operator! {
+/// Declares an operator whose tensors are followed by the options of scores, and by `more` options.
+macro_rules! operator_of_scores {
+    (
+        $(#[doc = $line:literal])*
+        pub struct $Name:ident<$a:lifetime>($name:literal) { $($tensors:tt)* }
+        $(more { $($more:tt)* })?
+        -> { $($results:tt)* }
+        $($gradients:tt)*
+    ) => {
+        operator! {
+            $(#[doc = $line])*
+            pub struct $Name<$a>($name) {
+                $($tensors)*
+                causal: bool = "False",
+                scale: Option<f64> = "None",
+                window: Option<usize> = "None",
+                window_after: Option<usize> = "None",
+                soft_cap: Option<f64> = "None",
+                $($($more)*)?
+            } -> { $($results)* }
+            $($gradients)*
+        }
+
+        impl $Name<'_> {
+            fn scores(&self) -> Scores {
+                Scores {
+                    causal: self.causal,
+                    scale: self.scale.map(|scale| scale as f32),
+                    window: self.window,
+                    window_after: self.window_after,
+                    soft_cap: self.soft_cap.map(|cap| cap as f32),
+                }
+            }
+        }
+    };
+}
+
+operator_of_scores! {
     /// Returns softmax(q · kᵀ · scale) · v, without writing the scores to memory.
     ///
     /// `q` is batch × heads × queries × depth, `k` and `v` are batch × heads × keys × depth, of
@@ -22,11 +59,6 @@ operator! {
         q: Tensor<'a>,
         k: Tensor<'a>,
         v: Tensor<'a>,
-        causal: bool = "False",
-        scale: Option<f64> = "None",
-        window: Option<usize> = "None",
-        window_after: Option<usize> = "None",
-        soft_cap: Option<f64> = "None",
     } -> {
         o: TensorMut<'a> = "empty_like(q)",
     }
@@ -34,13 +66,13 @@ operator! {
 
 impl Attention<'_> {
     fn run(self, call: &Call<'_>) -> Result<(), Failure> {
-        let Self { q, k, v, causal, scale, window, window_after, soft_cap, o } = self;
-        Forward { q, k, v, scores: Scores { causal, scale, window, window_after, soft_cap }, o, lse: None }
-            .queue(call)
+        let scores = self.scores();
+        let Self { q, k, v, o, .. } = self;
+        Forward { q, k, v, scores, o, lse: None }.queue(call)
     }
 }
 
-operator! {
+operator_of_scores! {
     /// Returns the same as `attention`, and the natural logarithm of each row's sum of exponentials.
     ///
     /// `q`, `k` and `v` have gradients if the depth is at most 128. They are the same in every run if
@@ -50,11 +82,6 @@ operator! {
         q: Tensor<'a>,
         k: Tensor<'a>,
         v: Tensor<'a>,
-        causal: bool = "False",
-        scale: Option<f64> = "None",
-        window: Option<usize> = "None",
-        window_after: Option<usize> = "None",
-        soft_cap: Option<f64> = "None",
     } -> {
         o: TensorMut<'a> = "empty_like(q)",
         lse: TensorViewMut<'a, f32, 3> = "empty(q.shape[:-1], float32)",
@@ -68,13 +95,13 @@ operator! {
 
 impl AttentionWithLse<'_> {
     fn run(self, call: &Call<'_>) -> Result<(), Failure> {
-        let Self { q, k, v, causal, scale, window, window_after, soft_cap, o, lse } = self;
-        let scores = Scores { causal, scale, window, window_after, soft_cap };
+        let scores = self.scores();
+        let Self { q, k, v, o, lse, .. } = self;
         Forward { q, k, v, scores, o, lse: Some(lse) }.queue(call)
     }
 }
 
-operator! {
+operator_of_scores! {
     /// Returns the gradients of `q`, `k` and `v`, and the memory in which they were computed.
     ///
     /// `o` and `lse` are the results of `attention_with_lse` with the same options, and `grad_o` is
@@ -87,13 +114,11 @@ operator! {
         o: Tensor<'a>,
         lse: TensorView<'a, f32, 3>,
         grad_o: Tensor<'a>,
-        causal: bool = "False",
-        scale: Option<f64> = "None",
-        window: Option<usize> = "None",
-        window_after: Option<usize> = "None",
-        soft_cap: Option<f64> = "None",
+    }
+    more {
         deterministic: bool = "False",
-    } -> {
+    }
+    -> {
         grad_q: TensorMut<'a> = "empty_like(q)",
         grad_k: TensorMut<'a> = "empty_like(k)",
         grad_v: TensorMut<'a> = "empty_like(v)",
@@ -113,6 +138,7 @@ impl AttentionBackward<'_> {
     }
 
     fn of<T: AttentionElement>(self, call: &Call<'_>) -> Result<(), Failure> {
+        let Scores { causal, scale, window, window_after, soft_cap } = self.scores();
         let Self { q, k, v, o, lse, grad_o, deterministic, grad_q, grad_k, grad_v, workspace, .. } = self;
         let forward = AttentionForward {
             q: q.view::<T, 4>()?,
@@ -128,11 +154,11 @@ impl AttentionBackward<'_> {
         let mut workspace =
             unsafe { AttentionWorkspace::from_raw(call.device(), workspace.as_ptr(), workspace.shape()[0])? };
         let options = AttentionBackwardOptions {
-            causal: self.causal,
-            scale: self.scale.map(|scale| scale as f32),
-            window: self.window,
-            window_after: self.window_after,
-            soft_cap: self.soft_cap.map(|cap| cap as f32),
+            causal,
+            scale,
+            window,
+            window_after,
+            soft_cap,
             deterministic,
             workspace: Some(&mut workspace),
             ..AttentionBackwardOptions::default()
@@ -144,10 +170,10 @@ impl AttentionBackward<'_> {
 /// The options of scores.
 struct Scores {
     causal: bool,
-    scale: Option<f64>,
+    scale: Option<f32>,
     window: Option<usize>,
     window_after: Option<usize>,
-    soft_cap: Option<f64>,
+    soft_cap: Option<f32>,
 }
 
 /// The arguments and results of a forward pass.
@@ -177,8 +203,8 @@ impl Forward<'_> {
             causal,
             window,
             window_after,
-            scale: scale.map(|scale| scale as f32),
-            soft_cap: soft_cap.map(|cap| cap as f32),
+            scale,
+            soft_cap,
             lse,
             ..AttentionOptions::default()
         };

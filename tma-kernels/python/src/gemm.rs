@@ -20,7 +20,10 @@ operator! {
     /// is a transposed view, such as `weight.t()`, and an `a` that is none. `bias` has N elements,
     /// `residual` has the shape of the result. The activation is `none`, `relu`, `gelu` (by tanh)
     /// or `silu`. `out_dtype` is that of `a` by default, or bfloat16 for elements of 8 bits and
-    /// int32 for int8; it may be float32 for floats. It has no gradient.
+    /// int32 for int8; it may be float32 for floats.
+    ///
+    /// `a`, `b`, `bias` and `residual` have gradients, unless elements have 8 bits. With an
+    /// activation, they take one more GEMM, which computes the argument of the activation again.
     pub struct Gemm<'a>("gemm") {
         a: Tensor<'a>,
         b: Tensor<'a>,
@@ -34,6 +37,9 @@ operator! {
             out_dtype if out_dtype is not None else int32 if a.dtype == int8 else \
             bfloat16 if a.dtype == float8_e4m3fn or a.dtype == float8_e5m2 else a.dtype)",
     }
+    gradients {
+        (a, b, bias, residual): "_gradients.gemm(needed, grad_c, (a, b, bias, residual, activation, alpha, out_dtype))",
+    }
 }
 
 impl Gemm<'_> {
@@ -46,7 +52,8 @@ impl Gemm<'_> {
 operator! {
     /// Replaces c by activation(alpha · a · b + beta · c + residual + bias).
     ///
-    /// The arguments are those of `gemm`. With a `beta` of 0 the elements of `c` are not read.
+    /// The arguments are those of `gemm`. With a `beta` of 0 the elements of `c` are not read. There
+    /// are no gradients.
     pub struct GemmInPlace<'a>("gemm_") {
         c: TensorMut<'a>,
         a: Tensor<'a>,

@@ -1,7 +1,10 @@
 //! The operators, called through the C interface as Python does, on the simulator.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::path::Path;
 use std::ptr;
+
+use serde_json::Value as Json;
 
 // Links the library.
 use tma_kernels_python as _;
@@ -79,10 +82,26 @@ fn call(index: usize, values: &[Value]) -> Result<(), String> {
     if message.is_null() { Ok(()) } else { Err(unsafe { CStr::from_ptr(message) }.to_string_lossy().into()) }
 }
 
+fn described() -> &'static str {
+    // SAFETY: the description lives as long as the process.
+    unsafe { CStr::from_ptr(tma_python_describe()) }.to_str().expect("UTF-8")
+}
+
+/// The type stubs are those of `tests/stubs`. `BLESS=1` accepts new ones.
+#[test]
+fn the_stubs_are_kept() {
+    let json: Json = serde_json::from_str(described()).expect("JSON");
+    let files = json["module"].as_array().expect("files").iter();
+    let files = files.map(|file| [0, 1].map(|part| file[part].as_str().expect("text")));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stubs");
+    let stubs: Vec<_> = files.filter(|[name, _]| name.ends_with(".pyi")).collect();
+    assert_eq!(stubs.len(), 2);
+    tma_golden::assert_all(stubs.into_iter().map(|[name, text]| (folder.join(name), text.to_owned())));
+}
+
 #[test]
 fn the_library_has_no_mistakes() {
-    // SAFETY: the description lives as long as the process.
-    let description = unsafe { CStr::from_ptr(tma_python_describe()) }.to_str().expect("UTF-8");
+    let description = described();
     assert!(description.contains("\"mistakes\":[]"), "{description}");
     for schema in [
         "gemm(Tensor a, Tensor b, *, Tensor? bias=None, Tensor? residual=None, str activation=\\\"none\\\", ",
@@ -157,4 +176,39 @@ fn attention_has_gradients() {
     }
     assert!(dv.iter().all(|x| x.to_f32() == 1.0), "{}", dv[0]);
     assert!(dq.iter().chain(&dk).all(|x| x.to_f32() == 0.0), "{} {}", dq[0], dk[0]);
+}
+
+/// The norm of a row of equal elements is 1, and the sum with the residual is written back.
+#[test]
+fn a_norm_adds_its_residual() {
+    const ROWS: usize = 3;
+    let shape = [ROWS as i64, 64];
+    let number = |value: f32| vec![bf16::from_f32(value); ROWS * 64];
+    let (mut x, mut residual, mut y, mut weight) = (number(1.0), number(2.0), number(0.0), number(0.5));
+    let [x, of_residual, of_y] = [&mut x, &mut residual, &mut y].map(|data| tensor(data, &shape));
+    let weight = tensor(&mut weight, &shape[1..]);
+    let is_added = Value { tag: 3, payload: 1 };
+    let values = [of(&of_residual), of(&x), of(&weight), float(1e-6), is_added, of(&of_y)];
+    assert_eq!(call(7, &values), Ok(()));
+    assert!(residual.iter().all(|sum| sum.to_f32() == 3.0), "{}", residual[0]);
+    assert!(y.iter().all(|y| y.to_f32() == 1.5), "{}", y[0]);
+}
+
+/// Indices are of int32, as PyTorch has them.
+#[test]
+fn a_token_is_written_to_its_page() {
+    let cache_shape = [2, 1, 16, 8];
+    let [mut keys, mut values] = [(); 2].map(|()| vec![bf16::ZERO; 2 * 16 * 8]);
+    let (mut k, mut lengths, mut table) = (vec![bf16::ONE; 8], [17i32], [1i32, 0]);
+    let [of_keys, of_values] = [&mut keys, &mut values].map(|data| tensor(data, &cache_shape));
+    let k = tensor(&mut k, &[1, 1, 1, 8]);
+    let indices = |data: *mut c_void, shape| Tensor { code: 0, bits: 32, ..memory(data, shape) };
+    let lengths = indices(lengths.as_mut_ptr().cast(), &[1]);
+    let table = indices(table.as_mut_ptr().cast(), &[1, 2]);
+    let arguments = [of(&of_keys), of(&of_values), of(&k), of(&k), of(&lengths), of(&table), NONE];
+    assert_eq!(call(9, &arguments), Ok(()));
+    for cache in [&keys, &values] {
+        let written: Vec<_> = (0..32).filter(|row| cache[row * 8] == bf16::ONE).collect();
+        assert_eq!(written, [1], "key 17 is row 1 of the second page, which is page 0");
+    }
 }

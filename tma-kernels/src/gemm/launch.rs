@@ -1,5 +1,6 @@
 //! Selection of an instance, and its launch.
 
+use super::choose::chosen::{Question, chosen};
 use super::choose::{self, Choice, Problem};
 use super::divide::{Division, Units};
 use super::edge::Edge;
@@ -9,6 +10,7 @@ use super::full::with_options::full;
 use super::instances::{FullKernels, Instance, Layout, find_plain};
 use super::{Activation, GemmError, GemmOptions, Product, Sums, Workspace};
 use crate::dependent::dependent_if;
+use std::any::TypeId;
 use tma_runtime::Scalar;
 use tma_runtime::launch::{L2Promotion, LaunchOn, MapOptions, resident_blocks};
 use tma_runtime::prelude::*;
@@ -55,7 +57,13 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
         };
         (may_allocate || !shares_sums) && wanted.find::<AB, SUM, C>(choice).is_some()
     };
-    let choice = options.choice.or_else(|| choose::choose(&problem, multiprocessors, has));
+    let choose = || choose::choose(&problem, multiprocessors, has);
+    let choice = options.choice.or_else(|| match wanted.full {
+        FullKernels::Own(_) => {
+            chosen(wanted.question::<AB, SUM, C>(problem, multiprocessors, may_allocate), choose)
+        }
+        FullKernels::Epilogue(_) | FullKernels::Picked(_) => choose(),
+    });
     if few_rows::supports(&operands, &wanted.full, &options)
         && let Some(instance) = few_rows::Instance::find(&problem, choice, multiprocessors)
     {
@@ -204,6 +212,18 @@ impl<'a> Wanted<'a> {
             (FullKernels::Own(_), Division::Whole) => plain().or_else(full),
             (_, Division::Whole | Division::Parts(_) | Division::Even) => full(),
         }
+    }
+
+    /// Returns all that a choice depends on, if the kernels are the library's own.
+    fn question<AB: Scalar, SUM: Scalar, C: Scalar>(
+        &self,
+        problem: Problem,
+        multiprocessors: u32,
+        may_allocate: bool,
+    ) -> Question {
+        let &Self { layout, has_options, by_threads, .. } = self;
+        let types = TypeId::of::<(AB, SUM, C)>();
+        Question { problem, multiprocessors, types, layout, has_options, by_threads, may_allocate }
     }
 
     /// Returns the error that there is no instance, for the caller's choice or for any.

@@ -5,14 +5,17 @@ use serde_json::{Value, json};
 use super::INTERFACE;
 use crate::argument::Base;
 use crate::operator::{Field, Gradients, Operator, Parts};
+use crate::stub;
 
-/// The Python module, the same in every wheel.
-const MODULE: [(&str, &str); 5] = [
+/// The Python files that are the same in every wheel. `py.typed` says that there are stubs
+/// (PEP 561).
+const MODULE: [(&str, &str); 6] = [
     ("__init__.py", include_str!("../../python/__init__.py")),
     ("_library.py", include_str!("../../python/_library.py")),
     ("_results.py", include_str!("../../python/_results.py")),
     ("_torch.py", include_str!("../../python/_torch.py")),
     ("arrays.py", include_str!("../../python/arrays.py")),
+    ("py.typed", ""),
 ];
 
 pub(super) fn json(package: [&str; 2], operators: &[&Operator]) -> String {
@@ -21,6 +24,8 @@ pub(super) fn json(package: [&str; 2], operators: &[&Operator]) -> String {
     names.sort_unstable();
     let twice = names.windows(2).find(|pair| pair[0] == pair[1]);
     let twice = twice.map(|pair| format!("two operators are named `{}`", pair[0]));
+    let stubs = [("__init__.pyi", stub::module(operators)), ("arrays.pyi", stub::arrays(operators))];
+    let module = MODULE.iter().map(|(name, text)| json!([name, text]));
     let description = json!({
         "interface": INTERFACE,
         "package": package[0],
@@ -29,7 +34,7 @@ pub(super) fn json(package: [&str; 2], operators: &[&Operator]) -> String {
         "unwinds": cfg!(panic = "unwind"),
         "operators": operators.iter().map(|operator| of_operator(operator)).collect::<Vec<_>>(),
         "mistakes": mistakes.chain(twice).collect::<Vec<_>>(),
-        "module": MODULE.iter().map(|(name, text)| json!([name, text])).collect::<Vec<_>>(),
+        "module": module.chain(stubs.iter().map(|(name, text)| json!([name, text]))).collect::<Vec<_>>(),
     });
     description.to_string()
 }

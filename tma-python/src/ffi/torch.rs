@@ -5,6 +5,7 @@
 //! Source: PyTorch, `torch/csrc/inductor/aoti_torch/c/shim.h` and `torch/csrc/stable/c/shim.h`.
 
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::fmt::Display;
 use std::sync::OnceLock;
 use std::{ptr, slice};
 
@@ -15,7 +16,7 @@ use crate::argument::{Base, Kind};
 use crate::call;
 use crate::element;
 use crate::failure::Failure;
-use crate::operator::{Declared, Operator};
+use crate::operator::{Declared, Operator, Parts};
 use crate::value::{Place, RawTensor, Value, row_major};
 
 /// `AtenTensorHandle`: an owned reference to a tensor.
@@ -135,23 +136,29 @@ pub(super) unsafe fn register(
             let file = c"tma-python".as_ptr();
             let status = (shims.library_init)(namespace.as_ptr(), key.as_ptr(), file, 0, &mut library);
             checked(status, "register a library")?;
-            for operator in operators {
-                let name = CString::new(operator.parts.name)?;
-                checked(
-                    (shims.library_impl)(library, name.as_ptr(), operator.parts.boxed, VERSION),
-                    "register an operator",
-                )?;
+            for (name, operator) in operators.iter().flat_map(|operator| overloads(operator)) {
+                let (name, boxed) = (CString::new(name)?, operator.parts.boxed);
+                let status = (shims.library_impl)(library, name.as_ptr(), boxed, VERSION);
+                checked(status, "register an operator")?;
             }
         }
     }
     Ok(())
 }
 
+/// Returns the overloads of an operator by name. One with gradients has a second overload, to which
+/// the Python module adds none.
+fn overloads(operator: &'static Operator) -> Vec<(String, &'static Operator)> {
+    let Parts { name, gradients, .. } = operator.parts;
+    let native = (!gradients.is_empty()).then(|| format!("{name}.no_grad"));
+    [Some(name.to_owned()), native].into_iter().flatten().map(|name| (name, operator)).collect()
+}
+
 fn shims() -> Result<&'static Shims, Failure> {
     SHIMS.get().ok_or_else(|| Failure::library("the operators are not registered with PyTorch"))
 }
 
-fn checked(status: Status, what: &str) -> Result<(), Failure> {
+fn checked(status: Status, what: impl Display) -> Result<(), Failure> {
     if status == 0 { Ok(()) } else { Err(Failure::library(format_args!("PyTorch could not {what}"))) }
 }
 
@@ -380,7 +387,7 @@ fn empty(
         let (sizes, strides) = (shape.as_ptr(), strides.as_ptr());
         (shims.empty)(shape.len() as i64, sizes, strides, number, device, index, &mut tensor)
     };
-    checked(status, &format!("allocate a result of shape {shape:?}"))?;
+    checked(status, format_args!("allocate a result of shape {shape:?}"))?;
     Ok(tensor)
 }
 

@@ -107,8 +107,46 @@ fn the_description_has_schemas_and_the_module() {
         "Multiplies each element by `factor`.\n\nIts gradient is scaled by the same factor."
     );
     assert_eq!(operator["gradients"][0][0], serde_json::json!(["x"]));
-    let module = json["module"].as_array().expect("files");
-    assert!(module.iter().any(|file| file[0] == "_torch.py" && file[1].as_str().is_some()));
+    let file = |name: &str| {
+        let mut files = json["module"].as_array().expect("files").iter();
+        files.find(|file| file[0] == name).and_then(|file| file[1].as_str()).expect("a text")
+    };
+    assert!(file("_torch.py").contains("def register(namespace):"));
+    assert_eq!(file("py.typed"), "");
+}
+
+#[test]
+fn stubs_have_the_types_and_defaults_of_arguments() {
+    let json = described();
+    let stub = |wanted: &str| {
+        let mut files = json["module"].as_array().expect("files").iter();
+        files.find(|file| file[0] == wanted).and_then(|file| file[1].as_str()).expect("a text").to_owned()
+    };
+    let module = stub("__init__.pyi");
+    for function in [
+        "\ndef scale(\n    x: Tensor,\n    factor: float,\n) -> Tensor:\n    \"\"\"Multiplies each element by `factor`.\n\n",
+        "\ndef scale_(\n    x: Tensor,\n    *,\n    src: Tensor | None = None,\n    factor: float = 2.0,\n    rows: int = -1,\n    \
+         is_active: bool = True,\n    way: str = \"all\",\n    like: torch.dtype | None = None,\n) -> None:\n",
+        "\ndef panics(\n    x: Tensor,\n) -> tuple[Tensor, Tensor]:\n    \"\"\"Panics.\"\"\"\n",
+    ] {
+        assert!(module.contains(function), "{function} is not in {module}");
+    }
+    let arrays = stub("arrays.pyi");
+    let options = |out: &str| format!("    *,\n    out: {out},\n    stream: int | None = None,\n)");
+    for function in [
+        format!(
+            "@overload\ndef panics(\n    x: SupportsDLPack,\n{} -> tuple[Array, Array]:\n",
+            options("None = None")
+        ),
+        format!(
+            "@overload\ndef panics(\n    x: SupportsDLPack,\n{} -> tuple[_Out, ...]:\n",
+            options("Sequence[_Out]")
+        ),
+        "    like: object | None = None,\n    out: None = None,\n    stream: int | None = None,\n) -> None:"
+            .to_owned(),
+    ] {
+        assert!(arrays.contains(&function), "{function} is not in {arrays}");
+    }
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub(super) struct Kernel {
     spec: &'static KernelSpec,
     /// One per parameter. Those of parameters other than tensor maps stay empty.
     descriptors: Vec<DescriptorCache>,
+    /// The blocks that run at the same time, by the cluster's size: what the driver has counted.
+    pub(super) resident: Vec<([u32; 3], u32)>,
     /// Reads which assertion failed, if the kernel records that.
     listener: Option<Listener>,
     /// Has what the kernel printed, if it prints without a call.
@@ -156,7 +158,8 @@ impl Kernel {
         }
         let descriptors = spec.params.iter().map(|_| DescriptorCache::default()).collect();
         let launches = Launches::default();
-        Ok(Self { function, launches, spec, descriptors, listener, printer, _module: module })
+        let resident = vec![];
+        Ok(Self { function, launches, spec, descriptors, resident, listener, printer, _module: module })
     }
 
     /// Returns the descriptor of a tensor for the parameter with this index, encoded if it is not

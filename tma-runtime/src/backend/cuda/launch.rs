@@ -135,22 +135,40 @@ impl Context {
         if stream.is_null() { self.non_blocking.around(self.driver, queue) } else { queue() }
     }
 
-    /// Returns how many blocks of a kernel run at the same time, in clusters of this size.
+    /// Returns how many blocks of a kernel run at the same time, in clusters of this size. The driver
+    /// counts them once: the number follows from the kernel's code and the GPU.
     pub(crate) fn resident_blocks(&self, spec: &'static KernelSpec, cluster: [u32; 3]) -> Result<u32, Error> {
         let _current = self.make_current()?;
-        let function = self.kernels().get(self.driver, self.properties(), spec, || self.reported())?.function;
+        let mut kernels = self.kernels();
+        let kernel = kernels.get(self.driver, self.properties(), spec, || self.reported())?;
+        if let Some((_, counted)) = kernel.resident.iter().find(|(of, _)| *of == cluster) {
+            return Ok(*counted);
+        }
+        let counted = self.count_blocks(kernel.function, spec, cluster);
+        if let Ok(counted) = counted {
+            kernel.resident.push((cluster, counted));
+        }
+        // An error locks the kernels again.
+        drop(kernels);
+        counted.map_err(|code| self.failure("count the blocks that run at the same time", code))
+    }
+
+    fn count_blocks(
+        &self,
+        function: Function,
+        spec: &'static KernelSpec,
+        cluster: [u32; 3],
+    ) -> Result<u32, Status> {
         let of_cluster = volume(cluster);
-        let counted = if of_cluster == 1 {
+        if of_cluster == 1 {
             let threads = volume(spec.threads);
             let blocks = self.driver.blocks_per_multiprocessor(function, threads, spec.shared_bytes);
-            blocks.map(|blocks| blocks.saturating_mul(self.properties().multiprocessors))
-        } else {
-            let attributes = [LaunchAttribute::cluster(cluster)];
-            let (threads, bytes) = (spec.threads, spec.shared_bytes);
-            let config = LaunchConfig::new(cluster, threads, bytes, ptr::null_mut(), &attributes);
-            self.driver.clusters(function, &config).map(|clusters| clusters.saturating_mul(of_cluster))
-        };
-        counted.map_err(|code| self.failure("count the blocks that run at the same time", code))
+            return blocks.map(|blocks| blocks.saturating_mul(self.properties().multiprocessors));
+        }
+        let attributes = [LaunchAttribute::cluster(cluster)];
+        let (threads, bytes) = (spec.threads, spec.shared_bytes);
+        let config = LaunchConfig::new(cluster, threads, bytes, ptr::null_mut(), &attributes);
+        self.driver.clusters(function, &config).map(|clusters| clusters.saturating_mul(of_cluster))
     }
 
     /// Loads the kernel, and encodes the arguments of a launch.

@@ -1,6 +1,8 @@
 //! Selection of the kernel: the fastest according to a model of the running time, which is fitted
 //! to measurements. `lab/gemm.md` tells how they were measured.
 
+pub(super) mod chosen;
+
 use super::divide::{Division, Units};
 use super::tile::{Facts, Tile, TileKernel};
 

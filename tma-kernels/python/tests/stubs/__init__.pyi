@@ -1,0 +1,196 @@
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import arrays as arrays
+
+class Error(RuntimeError):
+    """An error of the library. Its text begins with a code, such as `TMA0566`."""
+
+    @property
+    def code(self) -> str:
+        """The code, which has a page in the documentation."""
+
+#: The operators: name, schema, documentation, arguments, results and gradients of each.
+operators: list[dict[str, Any]]
+
+def gemm(
+    a: Tensor,
+    b: Tensor,
+    *,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
+    activation: str = "none",
+    alpha: float = 1.0,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    """Returns activation(alpha · a · b + residual + bias).
+
+    `a` is M × K and `b` is K × N, or both have a first dimension that counts the matrices of a
+    batch. Either may be a transposed view. Elements are bfloat16, float16, float32 (multiplied
+    as TF32), float8_e4m3fn, float8_e5m2 or int8; those that do not have 16 bits need a `b` that
+    is a transposed view, such as `weight.t()`, and an `a` that is none. `bias` has N elements,
+    `residual` has the shape of the result. The activation is `none`, `relu`, `gelu` (by tanh)
+    or `silu`. `out_dtype` is that of `a` by default, or bfloat16 for elements of 8 bits and
+    int32 for int8; it may be float32 for floats.
+
+    `a`, `b`, `bias` and `residual` have gradients, unless elements have 8 bits. With an
+    activation, they take one more GEMM, which computes the argument of the activation again.
+    """
+
+def gemm_(
+    c: Tensor,
+    a: Tensor,
+    b: Tensor,
+    *,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
+    activation: str = "none",
+    alpha: float = 1.0,
+    beta: float = 0.0,
+) -> None:
+    """Replaces c by activation(alpha · a · b + beta · c + residual + bias).
+
+    The arguments are those of `gemm`. With a `beta` of 0 the elements of `c` are not read. There
+    are no gradients.
+    """
+
+def gemm_scaled(
+    a: Tensor,
+    b: Tensor,
+    scale_a: Tensor | None,
+    scale_b: Tensor | None,
+    *,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    """Returns a · bᵀ of matrices of float8_e4m3fn, with scales as in DeepSeek's models.
+
+    `a` is M × K and `b` is N × K. `scale_a` is M × K / 128 and `scale_b` is N / 128 × K / 128,
+    both rounded up. `out_dtype` is bfloat16, the default, or float32.
+    """
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    window: int | None = None,
+    window_after: int | None = None,
+    soft_cap: float | None = None,
+) -> Tensor:
+    """Returns softmax(q · kᵀ · scale) · v, without writing the scores to memory.
+
+    `q` is batch × heads × queries × depth, `k` and `v` are batch × heads × keys × depth, of
+    bfloat16 or float16, with a depth of at most 256, a multiple of 8. There may be fewer heads of
+    keys and values, each for as many adjacent heads of queries. With `causal`, query i sees the
+    keys up to i + keys - queries, its position. `window` and `window_after` are the numbers of
+    keys before its position and after it that a query sees. The default of `scale` is 1 / √depth.
+    With `soft_cap`, a score x becomes soft_cap · tanh(x / soft_cap). It has no gradient;
+    `attention_with_lse` has one.
+    """
+
+def attention_with_lse(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    window: int | None = None,
+    window_after: int | None = None,
+    soft_cap: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Returns the same as `attention`, and the natural logarithm of each row's sum of exponentials.
+
+    `q`, `k` and `v` have gradients if the depth is at most 128. They are the same in every run if
+    `torch.use_deterministic_algorithms(True)` was called. The logarithms, batch × heads × queries
+    of float32, have none.
+    """
+
+def attention_backward(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    o: Tensor,
+    lse: Tensor,
+    grad_o: Tensor,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    window: int | None = None,
+    window_after: int | None = None,
+    soft_cap: float | None = None,
+    deterministic: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Returns the gradients of `q`, `k` and `v`, and the memory in which they were computed.
+
+    `o` and `lse` are the results of `attention_with_lse` with the same options, and `grad_o` is
+    the gradient of `o`. The depth is at most 128. With `deterministic`, the gradient of `q` has
+    the same bits in every run.
+    """
+
+def rms_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    *,
+    epsilon: float = 1e-06,
+    one_plus_weight: bool = False,
+) -> Tensor:
+    """Returns x / √(mean(x²) + epsilon) · weight over the last dimension.
+
+    `x` has two to four dimensions, of bfloat16, float16 or float32, and `weight` has as many
+    elements as a row, or is None. With `one_plus_weight`, 1 is added to the weights. It has no
+    gradient.
+    """
+
+def add_rms_norm_(
+    residual: Tensor,
+    x: Tensor,
+    weight: Tensor | None,
+    *,
+    epsilon: float = 1e-06,
+    one_plus_weight: bool = False,
+) -> Tensor:
+    """Replaces `residual` by residual + x, and returns `rms_norm` of the sum."""
+
+def rotary(
+    x: Tensor,
+    positions: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    *,
+    layout: str = "halves",
+    inverse: bool = False,
+) -> Tensor:
+    """Returns the rotary embedding of heads: pairs of columns are rotated by the angle of the
+    token's position.
+
+    `x` is tokens × heads × depth, of bfloat16 or float16. `positions` has the position of each
+    token, of int32. `cos` and `sin` are positions × half of the rotated columns, of float32.
+    With the layout `halves`, column i and column i + rotated / 2 are a pair, as in Llama; with
+    `pairs`, columns 2 · i and 2 · i + 1. Other columns are copied. A position beyond the angles
+    leaves the token's result undefined. With `inverse`, the angles are negated. `x` has a gradient.
+    """
+
+def append_(
+    keys: Tensor,
+    values: Tensor,
+    k: Tensor,
+    v: Tensor,
+    lengths: Tensor | None,
+    *,
+    table: Tensor | None = None,
+    counts: Tensor | None = None,
+) -> None:
+    """Writes new keys and values to a cache.
+
+    `k` and `v` are batch × heads × tokens × depth, of bfloat16 or float16. `keys` and `values`
+    are batch × heads × keys × depth or, with a `table`, pages × heads × rows × depth, with 16,
+    32, 64, 128 or 256 rows per page. `lengths` has the number of keys of each sequence before the
+    call, or is None for empty sequences. `table` is batch × pages, the numbers of each
+    sequence's pages. `counts` has the number of valid tokens of each sequence. All three are of
+    int32, and are read on the device. A token beyond the cache is not written.
+    """
