@@ -179,7 +179,8 @@ fn k(
         );
         let ptx = compile("poll.rs", &source, Target::default()).expect("it compiles").kernels.remove(0);
         let report = limited(&ptx.text, &ptx.entry, &source).expect("a wait is too long");
-        let wanted = "of block 0 waits for the phase with parity 0 of the mbarrier `met`\n    from poll.rs:";
+        let wanted = "of block 0 waits for the phase with parity 0 of the mbarrier `met`, where 1 arrival is \
+                      pending\n    from poll.rs:";
         assert!(report.contains(wanted), "{report}");
     }
 }

@@ -4,10 +4,12 @@
 //! after the kernel has stopped, gives the other warps time to write theirs, and traps.
 //!
 //! Barriers of the block and of the cluster are replaced by counters in shared memory, because the
-//! hardware has no way to stop waiting at one. Each thread counts and polls for itself. One lane
-//! cannot do it for its warp: it acts for as many lanes as `activemask` says, and ptxas may move
-//! that to a place where other lanes are active (on an H200 the count then lacked one). The thread
-//! that completes a round clears the count and starts the next one.
+//! hardware has no way to stop waiting at one. Where all lanes of a warp arrive together, the first
+//! one counts and polls for all, between two barriers of the warp; else each thread does for itself.
+//! The thread that completes a round clears the count and starts the next one. Two mistakes showed
+//! on an H200 alone. If one lane acts for those that `activemask` finds, their number may be wrong,
+//! because ptxas moves that to where other lanes are active. And a lane that has yet to arrive may
+//! never run while others of its warp poll.
 //!
 //! Polling loops of the kernel's own are recognised by their form: a straight piece of code that
 //! branches back to its beginning, and loads with an order from an address that it does not compute;
@@ -19,6 +21,7 @@ mod report;
 
 use std::fmt::Write as _;
 
+use tma_model::limits::BARRIER_ARRIVALS;
 use tma_model::shared_name::SharedName;
 
 use crate::ProbeError;
@@ -53,10 +56,12 @@ const REPORT_WORDS: usize = 8;
 /// The size of the memory for reports in 32-bit words. It begins as zeros.
 pub const WORDS: usize = REPORT_WORDS * (REPORTS * MULTIPROCESSORS) as usize;
 
-/// Words of shared memory for barriers: the arrivals and the round of each of the block's, by
-/// number, and of the cluster's. The arrivals at the cluster's barrier are counted in its first
-/// block.
-const COUNTERS: u32 = 2 * BLOCK_BARRIERS + 4;
+/// Words of shared memory: the arrivals and the round of each barrier of the block, by number, and
+/// of the cluster's, whose arrivals are counted in the first block; and the mbarriers that were
+/// asked how many arrivals they lack.
+const COUNTERS: u32 = ASKED + ASKED_MBARRIERS;
+const ASKED: u32 = 2 * BLOCK_BARRIERS + 4;
+const ASKED_MBARRIERS: u32 = 8;
 
 /// Barriers of a block. Source: PTX ISA, "barrier".
 const BLOCK_BARRIERS: u32 = 16;
@@ -123,7 +128,7 @@ impl Rewrite for Limits {
         }
         let statement = line.statement().unwrap_or_default();
         if statement.starts_with("barrier.cluster.arrive") {
-            return self.arrive_at_cluster(out);
+            return self.arrive_at_cluster(out, statement);
         }
         if statement.starts_with("barrier.arrive") {
             return self.arrive(out, statement);
@@ -150,13 +155,56 @@ fn before(label: &str) -> String {
     format!("watch_{label}")
 }
 
-/// Reads how many arrivals the mbarrier at `%watch_operand` lacks.
-///
-/// PTX counts those of a state that an arrival has returned, and leaves open how an mbarrier lies in
-/// memory. On `sm_90` it is such a state that lies there: ptxas takes the count from the bits that
-/// `mbarrier.init` writes.
-const PENDING: &str = "\tld.volatile.shared::cta.b64 \t%watch_now, [%watch_operand];
-\tmbarrier.pending_count.b64 \t%watch_pending, %watch_now;\n";
+/// The threads that an instruction at a barrier acts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Acts {
+    /// All of the warp: PTX's `.aligned`.
+    ForWarp,
+    ForThread,
+}
+
+impl Acts {
+    fn of(instruction: &str) -> Self {
+        let opcode = instruction.split([' ', '\t']).next().unwrap_or_default();
+        if opcode.ends_with(".aligned") { Self::ForWarp } else { Self::ForThread }
+    }
+
+    /// Returns the instructions before the lanes are counted or poll. Lanes for which another one
+    /// acts go on at the label `over`.
+    fn begin(self, over: u32) -> String {
+        match self {
+            Self::ForWarp => format!("{SYNC_WARP}\t@!%watch_leads bra \twatch_{over};\n"),
+            Self::ForThread => String::new(),
+        }
+    }
+
+    /// Returns the number of threads that arrive.
+    fn count(self) -> &'static str {
+        match self {
+            Self::ForWarp => "%watch_lanes",
+            Self::ForThread => "1",
+        }
+    }
+
+    /// Returns the instructions of each turn of a loop that polls: others of the warp may have to
+    /// arrive.
+    fn pause(self) -> &'static str {
+        match self {
+            Self::ForWarp => "",
+            Self::ForThread => "\tnanosleep.u32 \t64;\n",
+        }
+    }
+
+    /// Returns the instructions after a wait.
+    fn end(self) -> &'static str {
+        match self {
+            Self::ForWarp => SYNC_WARP,
+            Self::ForThread => "",
+        }
+    }
+}
+
+const SYNC_WARP: &str = "\tbar.warp.sync \t-1;\n";
 
 /// Declares the registers of a barrier that is a counter.
 const REGISTERS: &str = "\t.reg .b32 \t%watch_at, %watch_target, %watch_seen, %watch_round;\n";
@@ -187,9 +235,9 @@ impl Limits {
         };
         _ = write!(
             out,
-            "\t.reg .pred \t%watch_more;
-\t.reg .b32 \t%watch_site, %watch_operand, %watch_phase, %watch_pending, %watch_threads, %watch_thread, \
-             %watch_counters, %watch_cluster;
+            "\t.reg .pred \t%watch_more, %watch_leads;
+\t.reg .b32 \t%watch_site, %watch_operand, %watch_phase, %watch_mbarrier, %watch_threads, %watch_thread, \
+             %watch_lanes, %watch_counters, %watch_cluster;
 \t.reg .b64 \t%watch_since, %watch_now;
 \t{{
 \t.reg .pred \t%watch_other;
@@ -199,10 +247,15 @@ impl Limits {
 \tmul.lo.s32 \t%watch_threads, %watch_threads, %watch_x;
 \tmov.u32 \t%watch_x, %ntid.z;
 \tmul.lo.s32 \t%watch_threads, %watch_threads, %watch_x;
+\tand.b32 \t%watch_x, %watch_thread, 31;
+\tsetp.eq.s32 \t%watch_leads, %watch_x, 0;
+\tsub.s32 \t%watch_x, %watch_thread, %watch_x;
+\tsub.s32 \t%watch_x, %watch_threads, %watch_x;
+\tmin.u32 \t%watch_lanes, %watch_x, 32;
 \tmov.b32 \t%watch_counters, {SHARED};
 \tadd.s32 \t%watch_counters, %watch_counters, {counters};
 \tmov.b32 \t%watch_cluster, 0;
-\tmov.b32 \t%watch_pending, 0;
+\tmov.b32 \t%watch_mbarrier, 0;
 \tsetp.ne.s32 \t%watch_other, %watch_thread, 0;
 \t@%watch_other bra \twatch_begun;
 \tmov.b32 \t%watch_zero, 0;
@@ -232,10 +285,11 @@ impl Limits {
         let phase =
             load_operand("%watch_phase", phase(waits.text).or_else(|| value(waits.text)).unwrap_or("0"));
         out.push_str(&again(label, self.budget));
-        let pending = if waits.kind == SiteKind::Wait(Awaited::Mbarrier) { PENDING } else { "" };
+        let is_mbarrier = waits.kind == SiteKind::Wait(Awaited::Mbarrier);
+        let mbarrier = if is_mbarrier { "\tmov.b32 \t%watch_mbarrier, %watch_operand;\n" } else { "" };
         _ = write!(
             out,
-            "\tmov.b32 \t%watch_site, {site};\n{operand}{phase}{pending}\tbra \twatch_report;\nwatch_{over}:\n"
+            "\tmov.b32 \t%watch_site, {site};\n{operand}{phase}{mbarrier}\tbra \twatch_report;\nwatch_{over}:\n"
         );
     }
 
@@ -249,23 +303,25 @@ impl Limits {
     fn arrive(&mut self, out: &mut String, instruction: &str) {
         let (number, threads) = barrier_operands(instruction);
         let over = self.label();
-        self.arrive_at(out, number, threads.unwrap_or("%watch_threads"), over);
+        let acts = Acts::of(instruction);
+        self.arrive_at(out, acts, number, threads.unwrap_or("%watch_threads"), over);
         _ = write!(out, "watch_{over}:\n\t}}\n");
     }
 
-    /// Opens a block of code, and writes the arrival of a thread at a barrier of the block. The
-    /// thread that completes the round goes on at the label `over`.
-    fn arrive_at(&mut self, out: &mut String, number: &str, threads: &str, over: u32) {
+    /// Opens a block of code, and writes an arrival at a barrier of the block. The thread that
+    /// completes the round goes on at the label `over`.
+    fn arrive_at(&mut self, out: &mut String, acts: Acts, number: &str, threads: &str, over: u32) {
         let wait = self.label();
+        let (begin, count) = (acts.begin(over), acts.count());
         _ = write!(
             out,
-            "\t{{\n{REGISTERS}\tmov.b32 \t%watch_at, {number};
+            "\t{{\n{REGISTERS}{begin}\tmov.b32 \t%watch_at, {number};
 \tshl.b32 \t%watch_at, %watch_at, 3;
 \tadd.s32 \t%watch_at, %watch_at, %watch_counters;
 \tmov.b32 \t%watch_target, {threads};
 \tld.relaxed.cta.shared::cta.u32 \t%watch_round, [%watch_at+4];
-\tatom.acq_rel.cta.shared::cta.add.u32 \t%watch_seen, [%watch_at], 1;
-\tadd.s32 \t%watch_seen, %watch_seen, 1;
+\tatom.acq_rel.cta.shared::cta.add.u32 \t%watch_seen, [%watch_at], {count};
+\tadd.s32 \t%watch_seen, %watch_seen, {count};
 \tsetp.ne.s32 \t%watch_more, %watch_seen, %watch_target;
 \t@%watch_more bra \twatch_{wait};
 \tmov.b32 \t%watch_seen, 0;
@@ -282,11 +338,12 @@ watch_{wait}:
         let site = self.site(line, waits);
         let (number, threads) = barrier_operands(waits.text);
         let (over, poll) = (self.label(), self.label());
-        self.arrive_at(out, number, threads.unwrap_or("%watch_threads"), over);
+        let acts = Acts::of(waits.text);
+        self.arrive_at(out, acts, number, threads.unwrap_or("%watch_threads"), over);
         _ = write!(
             out,
             "{BEGIN}watch_{poll}:
-\tld.acquire.cta.shared::cta.u32 \t%watch_seen, [%watch_at+4];
+{}\tld.acquire.cta.shared::cta.u32 \t%watch_seen, [%watch_at+4];
 \tsetp.ne.s32 \t%watch_more, %watch_seen, %watch_round;
 \t@%watch_more bra \twatch_{over};
 {}\tld.relaxed.cta.shared::cta.u32 \t%watch_seen, [%watch_at];
@@ -295,25 +352,28 @@ watch_{wait}:
 \tmov.b32 \t%watch_operand, {number};
 \tbra \twatch_report;
 watch_{over}:
-\t}}
+{}\t}}
 ",
-            again(&format!("watch_{poll}"), self.barrier_budget())
+            acts.pause(),
+            again(&format!("watch_{poll}"), self.barrier_budget()),
+            acts.end(),
         );
     }
 
     /// Replaces `barrier.cluster.arrive`: counts in the cluster's first block. The thread that
     /// completes the round tells every block, so that each polls memory of its own and may end when
     /// it has been told.
-    fn arrive_at_cluster(&mut self, out: &mut String) {
+    fn arrive_at_cluster(&mut self, out: &mut String, instruction: &str) {
         let (each, over) = (self.label(), self.label());
-        let offset = 8 * BLOCK_BARRIERS;
+        let (acts, offset) = (Acts::of(instruction), 8 * BLOCK_BARRIERS);
+        let (begin, count) = (acts.begin(over), acts.count());
         _ = write!(
             out,
             "\t{{\n{REGISTERS}\t.reg .b32 \t%watch_rank;
-\tadd.s32 \t%watch_at, %watch_counters, {offset};
+{begin}\tadd.s32 \t%watch_at, %watch_counters, {offset};
 \tmapa.shared::cluster.u32 \t%watch_round, %watch_at, 0;
-\tatom.acq_rel.cluster.shared::cluster.add.u32 \t%watch_seen, [%watch_round], 1;
-\tadd.s32 \t%watch_seen, %watch_seen, 1;
+\tatom.acq_rel.cluster.shared::cluster.add.u32 \t%watch_seen, [%watch_round], {count};
+\tadd.s32 \t%watch_seen, %watch_seen, {count};
 \tmov.u32 \t%watch_rank, %cluster_nctarank;
 \tmul.lo.s32 \t%watch_target, %watch_rank, %watch_threads;
 \tsetp.ne.s32 \t%watch_more, %watch_seen, %watch_target;
@@ -337,12 +397,13 @@ watch_{over}:
     fn wait_at_cluster(&mut self, out: &mut String, line: Line<'_>, waits: Instruction<'_>) {
         let site = self.site(line, waits);
         let (over, poll, offset) = (self.label(), self.label(), 8 * BLOCK_BARRIERS + 4);
+        let acts = Acts::of(waits.text);
         _ = write!(
             out,
             "\t{{\n{REGISTERS}\tadd.s32 \t%watch_at, %watch_counters, {offset};
 \tadd.s32 \t%watch_cluster, %watch_cluster, 1;
-{BEGIN}watch_{poll}:
-\tld.acquire.cluster.shared::cta.u32 \t%watch_seen, [%watch_at];
+{}{BEGIN}watch_{poll}:
+{}\tld.acquire.cluster.shared::cta.u32 \t%watch_seen, [%watch_at];
 \tsub.s32 \t%watch_seen, %watch_seen, %watch_cluster;
 \tsetp.ge.s32 \t%watch_more, %watch_seen, 0;
 \t@%watch_more bra \twatch_{over};
@@ -351,18 +412,26 @@ watch_{over}:
 \tmov.b32 \t%watch_phase, 0;
 \tbra \twatch_report;
 watch_{over}:
-\t}}
+{}\t}}
 ",
-            again(&format!("watch_{poll}"), self.barrier_budget())
+            acts.begin(over),
+            acts.pause(),
+            again(&format!("watch_{poll}"), self.barrier_budget()),
+            acts.end(),
         );
     }
 
-    /// Writes the end of a thread whose time is over. The first one of its warp reports. It traps a tenth of the limit later, so that others can
-    /// report.
+    /// Writes the end of a thread whose time is over. The first one of its warp reports, waits a
+    /// tenth of the limit so that others can report, and asks the mbarrier how many arrivals it lacks.
+    ///
+    /// Only an arrival tells that: it returns the state before it (PTX ISA, "mbarrier.arrive"), and a
+    /// load finds zeros in place of an mbarrier (seen on an H200). So it comes after the reports,
+    /// once for each mbarrier, and the kernel traps soon after.
     fn report(&self, out: &mut String) {
         let Self { address, budget, .. } = self;
         let bytes = 4 * REPORT_WORDS;
         let block = linear(["%watch_block", "%watch_x", "%watch_y"], "ctaid", "nctaid");
+        let (of_asked, mask) = (4 * ASKED, 8 * (ASKED_MBARRIERS - 1));
         _ = write!(
             out,
             "watch_report:
@@ -371,7 +440,7 @@ watch_{over}:
 \t.reg .b32 \t%watch_slot, %watch_x, %watch_y, %watch_block, %watch_zero;
 \t.reg .b64 \t%watch_place;
 \tmov.b32 \t%watch_zero, 0;
-\tsetp.gt.u32 \t%watch_is_mbarrier, %watch_operand, {BLOCK_BARRIERS};
+\tsetp.ne.s32 \t%watch_is_mbarrier, %watch_mbarrier, 0;
 \t@!%watch_is_mbarrier bra \twatch_write;
 \tmov.b32 \t%watch_x, {SHARED};
 \tsub.s32 \t%watch_operand, %watch_operand, %watch_x;
@@ -383,23 +452,38 @@ watch_write:
 \tmad.wide.u32 \t%watch_place, %watch_slot, {bytes}, %watch_place;
 \tatom.global.cas.b32 \t%watch_x, [%watch_place], 0, -1;
 \tsetp.ne.s32 \t%watch_more, %watch_x, 0;
-\t@%watch_more bra \twatch_stop;
+\t@%watch_more bra \twatch_end;
 {block}\tshr.u32 \t%watch_thread, %watch_thread, 5;
-\tst.global.v4.b32 \t[%watch_place+16], {{%watch_operand, %watch_phase, %watch_pending, %watch_zero}};
+\tst.global.v4.b32 \t[%watch_place+16], {{%watch_operand, %watch_phase, %watch_zero, %watch_zero}};
 \tfence.acq_rel.sys;
 \tst.global.v4.b32 \t[%watch_place], {{%watch_site, %watch_block, %watch_thread, %watch_zero}};
 \tfence.acq_rel.sys;
-watch_stop:
-\tmov.u64 \t%watch_now, %globaltimer;
-\tsub.s64 \t%watch_now, %watch_now, %watch_since;
-\tsetp.lt.u64 \t%watch_more, %watch_now, {};
-\t@%watch_more bra \twatch_stop;
-\ttrap;
+{}\t@!%watch_is_mbarrier bra \twatch_end;
+\tand.b32 \t%watch_y, %watch_mbarrier, {mask};
+\tshr.u32 \t%watch_y, %watch_y, 1;
+\tadd.s32 \t%watch_y, %watch_y, %watch_counters;
+\tatom.shared::cta.cas.b32 \t%watch_x, [%watch_y+{of_asked}], 0, %watch_mbarrier;
+\tsetp.ne.s32 \t%watch_more, %watch_x, 0;
+\t@%watch_more bra \twatch_end;
+\tmbarrier.arrive.shared::cta.b64 \t%watch_now, [%watch_mbarrier];
+\tmbarrier.pending_count.b64 \t%watch_x, %watch_now;
+\tand.b32 \t%watch_x, %watch_x, {BARRIER_ARRIVALS};
+\tadd.s32 \t%watch_x, %watch_x, 1;
+\tst.global.b32 \t[%watch_place+24], %watch_x;
+\tfence.acq_rel.sys;
+watch_end:
+{}\ttrap;
 \t}}
 ",
-            budget + budget / 10
+            spin("watch_stop", budget + budget / 10),
+            spin("watch_trap", budget + budget * 3 / 20),
         );
     }
+}
+
+/// Returns a loop that lasts until `limit` nanoseconds after the wait began.
+fn spin(label: &str, limit: u64) -> String {
+    format!("{label}:\n{}", again(label, limit))
 }
 
 /// Returns the branch back to `label` as long as there is time.

@@ -20,8 +20,8 @@ pub struct Report {
     /// The parity of the phase that was waited for, the arrivals that a barrier lacked, or the value
     /// of 32 bits that was polled.
     pub phase: u32,
-    /// The arrivals that the phase of an mbarrier lacks.
-    pub pending: u32,
+    /// The arrivals that the phase of an mbarrier lacks. One warp of a block asks each mbarrier.
+    pub pending: Option<u32>,
 }
 
 impl Report {
@@ -37,7 +37,7 @@ impl Report {
                 warp,
                 operand,
                 phase,
-                pending,
+                pending: pending.checked_sub(1),
             })
             .collect();
         reports.sort_by_key(|report| (report.block, report.warp));
@@ -53,15 +53,14 @@ pub fn describe(
     reports: &[Report],
     code: impl Fn(&str, u32) -> Option<String>,
 ) -> Vec<String> {
-    let mut waits: BTreeMap<[u32; 4], Vec<&Report>> = BTreeMap::new();
+    let mut waits: BTreeMap<[u32; 3], Vec<&Report>> = BTreeMap::new();
     for report in reports {
-        let Report { site, operand, phase, pending, block: _, warp: _ } = *report;
-        waits.entry([site, operand, phase, pending]).or_default().push(report);
+        waits.entry([report.site, report.operand, report.phase]).or_default().push(report);
     }
     let mut lines = Vec::new();
-    for reports in waits.into_values() {
-        let Some(site) = watched.sites.get(reports[0].site as usize) else { continue };
-        let subject = subject(watched, site, reports[0]);
+    for ([site, operand, phase], reports) in waits {
+        let Some(site) = watched.sites.get(site as usize) else { continue };
+        let subject = subject(watched, site, operand, phase) + &lacking(&reports);
         let place = site.source.as_ref().map_or_else(String::new, |source| {
             let code = code(&source.file, source.line).map_or_else(String::new, |code| format!(": {code}"));
             format!("\n  from {}:{}{code}", source.file, source.line)
@@ -73,8 +72,7 @@ pub fn describe(
 }
 
 /// Says what a warp waits for or at.
-fn subject(watched: &Watched, site: &Site, report: &Report) -> String {
-    let Report { operand, phase, pending, .. } = *report;
+fn subject(watched: &Watched, site: &Site, operand: u32, phase: u32) -> String {
     let SiteKind::Wait(awaited) = site.kind else { return format!("for `{}`", site.instruction) };
     match awaited {
         Awaited::Mbarrier => {
@@ -82,15 +80,10 @@ fn subject(watched: &Watched, site: &Site, report: &Report) -> String {
                 Some(variable) => format!("the mbarrier `{}`", variable.object_at(operand).0),
                 None => format!("the mbarrier at {operand:#x}"),
             };
-            let pending = match pending {
-                0 => "all have arrived, but bytes of copies are pending".to_owned(),
-                1 => "1 arrival is pending".to_owned(),
-                _ => format!("{pending} arrivals are pending"),
-            };
             if super::phase(&site.instruction).is_some() {
-                format!("for the phase with parity {phase} of {mbarrier}, where {pending}")
+                format!("for the phase with parity {phase} of {mbarrier}")
             } else {
-                format!("for the phase of its token of {mbarrier}, where {pending}")
+                format!("for the phase of its token of {mbarrier}")
             }
         }
         Awaited::Barrier if phase == 1 => format!("at barrier {operand}, where 1 thread is missing"),
@@ -109,6 +102,17 @@ fn subject(watched: &Watched, site: &Site, report: &Report) -> String {
         Awaited::MultiplyGroups(pending) => format!("for all but {pending} groups of multiplications"),
         Awaited::Registers => "for registers".to_owned(),
         Awaited::Grids => "for the previous grids".to_owned(),
+    }
+}
+
+/// Says what the mbarriers of these reports lack, if all that were asked lack the same.
+fn lacking(reports: &[&Report]) -> String {
+    let known: BTreeSet<u32> = reports.iter().filter_map(|report| report.pending).collect();
+    match known.into_iter().collect::<Vec<_>>()[..] {
+        [0] => ", where all have arrived, but bytes of copies are pending".to_owned(),
+        [1] => ", where 1 arrival is pending".to_owned(),
+        [pending] => format!(", where {pending} arrivals are pending"),
+        _ => String::new(),
     }
 }
 

@@ -55,12 +55,6 @@ impl Machine {
                     let shadow = &mut self.memory.shared[rank].shadow;
                     if let Some(conflict) = shadow.read(at, len, access, &is_observed) {
                         self.conflict(actor.does(READS), LaterAccess::Read, rank, conflict);
-                        let mbarrier = self.barriers.mbarrier(SharedLocation { rank, at });
-                        // The hardware keeps an mbarrier as its state.
-                        if let (Some(mbarrier), Ok(state)) = (mbarrier, <&mut [u8; 8]>::try_from(&mut *out)) {
-                            *state = mbarrier.state().to_le_bytes();
-                            return Ok(());
-                        }
                     }
                 }
                 copy(out, self.memory.shared[rank].from(at));
