@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ptx_sim::cli::write_timeline;
 use ptx_sim::{Module, Report};
 use tma_kernels::attention::{AttentionOptions, attention};
-use tma_kernels::gemm::{GemmOptions, gemm};
+use tma_kernels::gemm::{Choice, Division, GemmOptions, Tile, gemm};
 use tma_runtime::prelude::*;
 use tma_runtime::spec::KernelSpec;
 
@@ -14,11 +14,13 @@ use tma_runtime::spec::KernelSpec;
 const EVENTS: usize = 20_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Many tiles, for the kernel of large matrices, and few steps.
+    // The kernel that a GPU runs for 4096 x 4096 x 4096. Here the matrices are smaller.
     let device = writing("gemm.json");
-    let [a, b] = [(); 2].map(|()| device.zeros::<bf16, 2>([4096, 256]));
-    let (a, b, mut c) = (a?, b?, device.zeros::<bf16, 2>([4096, 4096])?);
-    gemm(&device, &a, &b, &mut c, GemmOptions { transpose_b: true, ..GemmOptions::default() })?;
+    let [a, b] = [(); 2].map(|()| device.zeros::<bf16, 2>([512, 1024]));
+    let (a, b, mut c) = (a?, b?, device.zeros::<bf16, 2>([512, 512])?);
+    let choice = Choice { tile: Tile::T128x256Cluster2x1, division: Division::Whole };
+    let options = GemmOptions { transpose_b: true, choice: Some(choice), ..GemmOptions::default() };
+    gemm(&device, &a, &b, &mut c, options)?;
 
     let device = writing("attention.json");
     let q = device.zeros::<bf16, 4>([1, 1, 256, 128])?;

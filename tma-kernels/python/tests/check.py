@@ -390,12 +390,15 @@ def streams():
 def graphs():
     """Captures calls, and replays them with other elements in the same tensors."""
 
-    def compare(inputs, call, reference, relative=1e-2):
+    def compare(name, inputs, call, reference, relative=1e-2):
         call()
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            found = call()
+        try:
+            with torch.cuda.graph(graph):
+                found = call()
+        except RuntimeError as error:
+            raise RuntimeError(f"capture of {name}") from error
         for _ in range(3):
             for x in inputs:
                 x.copy_(random(*x.shape, device="cuda", scale=0.3).to(x.dtype))
@@ -408,10 +411,11 @@ def graphs():
         x, w, c = (random(*shape, device="cuda") for shape in ((m, k), (n, k), (m, n)))
         product = lambda: x.float() @ w.float().t()
         call = lambda: tma_kernels.gemm(x, w.t(), activation="relu")
-        compare([x, w], call, lambda: torch.relu(product()).bfloat16())
+        shape = f"{m} x {n} x {k}"
+        compare(f"gemm {shape}", [x, w], call, lambda: torch.relu(product()).bfloat16())
         # What is captured after the other reads its result.
         chained = lambda: tma_kernels.gemm(call(), w, alpha=0.125)
-        compare([x, w], chained, lambda: (0.125 * torch.relu(product()).bfloat16().float() @ w.float()).bfloat16())
+        compare(f"two gemms {shape}", [x, w], chained, lambda: (0.125 * torch.relu(product()).bfloat16().float() @ w.float()).bfloat16())
 
         def in_place():
             c.zero_()
@@ -419,16 +423,17 @@ def graphs():
             tma_kernels.gemm_(c, x, w.t(), alpha=-0.5, beta=1.0)
             return c
 
-        compare([x, w], in_place, lambda: (0.5 * product()).bfloat16(), 2e-2)
+        compare(f"gemm_ {shape}", [x, w], in_place, lambda: (0.5 * product()).bfloat16(), 2e-2)
     x, w = (random(rows, 512, device="cuda").to(F8) for rows in (256, 384))
     scale_x, scale_w = (torch.rand(rows, 4, device="cuda") for rows in (256, 3))
     spread = lambda x, scale, rows: x.float() * scale.repeat_interleave(rows, 0).repeat_interleave(128, 1)
     reference = lambda: (spread(x, scale_x, 1) @ spread(w, scale_w, 128).t()).bfloat16()
-    compare([x, w, scale_x, scale_w], lambda: tma_kernels.gemm_scaled(x, w, scale_x, scale_w), reference)
+    scaled = lambda: tma_kernels.gemm_scaled(x, w, scale_x, scale_w)
+    compare("gemm_scaled", [x, w, scale_x, scale_w], scaled, reference)
     q, k, v = (random(2, 8, 512, 128, device="cuda") for _ in "qkv")
     sdpa = torch.nn.functional.scaled_dot_product_attention
     reference = lambda: sdpa(q.float(), k.float(), v.float(), is_causal=True).bfloat16()
-    compare([q, k, v], lambda: tma_kernels.attention(q, k, v, causal=True), reference)
+    compare("attention", [q, k, v], lambda: tma_kernels.attention(q, k, v, causal=True), reference)
     passed("cuda: CUDA graphs of gemm, gemm_, gemm_scaled and attention")
 
 

@@ -87,7 +87,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`ForeignError::Context`] if the stream belongs to another context than the device,
+    /// [`ForeignError::Context`] if the stream belongs to another context than the device, unless it
+    /// is capturing: the driver does not tell then, and refuses the launches;
     /// [`ForeignError::Simulated`], and [`Error::Driver`].
     pub unsafe fn from_raw(device: &Device, raw: *mut c_void) -> Result<Self, Error> {
         match device.backend() {

@@ -21,7 +21,7 @@ const ROW: f64 = 26.0;
 const BAR: f64 = 20.0;
 const HEAD: f64 = 26.0;
 /// The average width of a letter.
-const LETTER: f64 = 6.2;
+const LETTER: f64 = 6.8;
 /// The smallest slice that is drawn: a shorter one would be lost between the pixels.
 const SMALLEST: f64 = 0.5;
 
@@ -82,7 +82,7 @@ fn seen<'a>(row: &'a Row, unit: Unit, scale: &Scale) -> Vec<Seen<'a>> {
     };
     let of_slice = |slice: &'a Slice| cut(slice.begin, slice.end, slice.kind, &slice.label);
     let of_warp = match (row.slices.first(), row.slices.last()) {
-        (Some(first), Some(last)) if unit == Unit::Microseconds && row.name.starts_with("warp ") => {
+        (Some(first), Some(last)) if unit == Unit::Microseconds && row.is_warp() => {
             cut(first.begin, last.end, Kind::Runs, "")
         }
         _ => None,

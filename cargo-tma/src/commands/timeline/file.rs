@@ -52,6 +52,23 @@ pub(super) struct Row {
     pub(super) slices: Vec<Slice>,
 }
 
+impl Row {
+    /// Returns whether it has what a warp does.
+    pub(super) fn is_warp(&self) -> bool {
+        self.name.starts_with("warp ") && !self.is_overlap()
+    }
+
+    /// Returns whether it has the slices that overlap with those of the row above.
+    pub(super) fn is_overlap(&self) -> bool {
+        self.name.contains(", overlap ")
+    }
+
+    /// Returns whether anything happens between two times.
+    pub(super) fn is_busy(&self, from: f64, to: f64) -> bool {
+        self.slices.iter().any(|slice| slice.begin < to && slice.end > from)
+    }
+}
+
 /// What happens between two times.
 #[derive(Debug)]
 pub(super) struct Slice {

@@ -22,8 +22,9 @@ pub(crate) fn run(options: &Options) -> Result<Output> {
     let block = timeline.blocks.get(options.block).with_context(|| {
         format!("{} has blocks 0 to {}, and not {}", options.file.display(), count - 1, options.block)
     })?;
-    let rows = chosen(block, &options.rows)?;
+    let mut rows = chosen(block, &options.rows)?;
     let (from, to) = interval(options, &rows)?;
+    rows.retain(|row| !row.is_overlap() || row.is_busy(from, to));
     let title = format!("{}, {}", timeline.kernel, block.name);
     let unit = timeline.unit;
     let mut text = format!("{}: {from} to {to} {}\n", style::bold(&title), unit.name());

@@ -83,8 +83,14 @@ impl Stream {
         let failed = |code| context.failure("use a stream of another library", code);
         // SAFETY: as the caller promises.
         let handle = unsafe {
-            context.accept(raw)?;
-            if is_default || context.driver.waits_for_default(raw).map_err(failed)? {
+            // The driver tells neither the context nor the flags of a stream that is capturing: either
+            // question fails, and ends the capture (seen with driver 580). Events are right in any
+            // case.
+            let is_capturing = !is_default && context.driver.is_capturing(raw).map_err(failed)?;
+            if !is_capturing {
+                context.accept(raw)?;
+            }
+            if is_default || !is_capturing && context.driver.waits_for_default(raw).map_err(failed)? {
                 Handle::Waits(raw)
             } else {
                 context.non_blocking.add(context.driver, raw).map_err(failed)?;
