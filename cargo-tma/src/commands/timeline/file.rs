@@ -69,7 +69,7 @@ impl Row {
     }
 }
 
-/// What happens between two times.
+/// An activity between two times.
 #[derive(Debug)]
 pub(super) struct Slice {
     pub(super) begin: f64,
@@ -78,7 +78,7 @@ pub(super) struct Slice {
     pub(super) label: String,
 }
 
-/// What a slice is, which decides its colour.
+/// The kind of a slice, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Runs,
