@@ -208,10 +208,10 @@ pub(crate) struct Timeline {
     /// Block of the file, from 0
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) block: usize,
-    /// Rows, by how their names begin, in this order, such as `warp 0`, loads [default: all]
+    /// Rows to show, by prefixes of their names, in this order, such as `warp 0,loads` [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) rows: Vec<String>,
-    /// Begin of the interval, in the file's unit [default: that of the first slice]
+    /// Start of the interval, in the file's unit [default: that of the first slice]
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<f64>,
     /// End of the interval [default: that of the last slice]

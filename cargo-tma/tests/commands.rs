@@ -32,8 +32,10 @@ fn traces(folder: &Path) {
     let rows = json(folder, "timeline other.json --block 1 --rows loads", 0);
     assert_eq!((&rows["unit"], &rows["rows"][0]["name"]), (&"µs".into(), &"loads".into()));
     has(&printed(folder, "timeline other.json --rows gone", 2), &["has no row `gone`; it has warp 0"]);
-    has(&printed(folder, "timeline other.json --block 99", 2), &["has blocks 0 to ", ", and not 99"]);
-    has(&printed(folder, "timeline Cargo.toml", 2), &["Cargo.toml is no timeline"]);
+    has(&printed(folder, "timeline other.json --block 99", 2), &["has no block 99; its blocks are 0 to "]);
+    has(&printed(folder, "timeline other.json --from 30 --to 20", 2), &["ends at 20, which is not after 30"]);
+    has(&printed(folder, "timeline other.json --from inf", 2), &["must be finite numbers"]);
+    has(&printed(folder, "timeline Cargo.toml", 2), &["Cargo.toml is not a timeline"]);
     let never = printed(folder, "trace scale --launch 9", 2);
     has(&never, &["`scale` was not launched 9 times on a stream"]);
 }

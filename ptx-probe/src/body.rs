@@ -215,9 +215,10 @@ impl<'t> Line<'t> {
         let inside = 1 - first..0;
         let polls = |distance| polled_mbarrier(self.statement_at(distance)?);
         let (distance, mbarrier) = inside.clone().find_map(|distance| Some((distance, polls(distance)?)))?;
+        let register = mbarrier.split('+').next().unwrap_or(mbarrier).trim();
         let is_alone = |distance| match (polls(distance), self.statement_at(distance)) {
             (Some(polled), _) => polled == mbarrier,
-            (None, Some(statement)) => only_computes(statement) && !defines(statement, mbarrier),
+            (None, Some(statement)) => only_computes(statement) && !defines(statement, register),
             (None, None) => true,
         };
         let leads_back = |distance| {

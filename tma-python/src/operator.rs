@@ -248,7 +248,7 @@ impl Operator {
         let mut differentiated = gradients.iter().flat_map(|gradients| gradients.of);
         if let Some(argument) = differentiated.find(|argument| !is_read(argument)) {
             return Some(format!(
-                "`{name}`: the gradient of `{argument}` is given, which is no tensor that the operator reads"
+                "`{name}`: `{argument}` cannot have a gradient: it is not a tensor that the operator reads"
             ));
         }
         let written = arguments.iter().find(|field| field.kind.base == Base::TensorMut);
@@ -452,7 +452,7 @@ mod tests {
             vec![x],
             vec![y],
             &[Gradients { of: &["x", "z"], expression: "grad_y" }],
-            "`f`: the gradient of `z` is given, which is no tensor that the operator reads",
+            "`f`: `z` cannot have a gradient: it is not a tensor that the operator reads",
         );
         mistake(
             vec![x, field("z", RESULT, None)],

@@ -48,6 +48,8 @@ pub(crate) fn run() -> Result<()> {
     if has("mypy") {
         let script = workspace::root().join(FOLDER).join(TYPED);
         process::run(python().args(["-m", "mypy", "--strict"]).arg(script).env("MYPYPATH", &site))?;
+    } else {
+        println!("{TYPED} was not checked: python3 has no mypy");
     }
     if !is_tested {
         bail!("nothing was tested; install NumPy or PyTorch for python3");

@@ -36,8 +36,8 @@ impl Acts {
         }
     }
 
-    /// Returns the instructions of each turn of a loop that polls: others of the warp may have to
-    /// arrive.
+    /// Returns the instructions of each iteration of a polling loop: other lanes of the warp may still
+    /// have to run and arrive.
     fn pause(self) -> &'static str {
         match self {
             Self::ForWarp => "",

@@ -5,11 +5,11 @@
 //!
 //! Barriers of the block and of the cluster are replaced by counters in shared memory, because the
 //! hardware has no way to stop waiting at one. Where all lanes of a warp arrive together, the first
-//! one counts and polls for all, between two barriers of the warp; else each thread does for itself.
-//! The thread that completes a round clears the count and starts the next one. Two mistakes showed
-//! on an H200 alone. If one lane acts for those that `activemask` finds, their number may be wrong,
-//! because ptxas moves that to where other lanes are active. And a lane that has yet to arrive may
-//! never run while others of its warp poll.
+//! one counts and polls for all, between two barriers of the warp; otherwise each thread counts and
+//! polls for itself. The thread that completes a round clears the count and starts the next one. Two
+//! rules come from failures on an H200. Lanes must not be counted by `activemask`: ptxas moves it to
+//! where other lanes are active. A lane that polls must let other lanes of its warp run, or one that
+//! has yet to arrive never does.
 //!
 //! Polling loops of the kernel's own are recognised by their form: a straight piece of code that
 //! branches back to its beginning, and loads with an order from an address that it does not compute;
@@ -67,6 +67,12 @@ const ASKED_MBARRIERS: u32 = 8;
 /// Barriers of a block. Source: PTX ISA, "barrier".
 const BLOCK_BARRIERS: u32 = 16;
 
+/// Returns the dynamic shared memory that a block needs with limits, in bytes, if the kernel's need
+/// `shared_bytes`.
+pub const fn shared_bytes_with_limits(shared_bytes: u32) -> u32 {
+    shared_bytes.next_multiple_of(16) + 4 * COUNTERS
+}
+
 /// Gives each wait of the kernel `entry` of `ptx` a limit of `budget` nanoseconds. Its blocks need
 /// `shared_bytes` bytes of dynamic shared memory. Reports go to the host's memory at `address`,
 /// which has [`WORDS`] words.
@@ -86,7 +92,7 @@ pub fn watch(
     let has_cluster = ptx.contains("barrier.cluster");
     let mut limits = Limits { sites: Vec::new(), counters, address, budget, has_cluster, labels: 0 };
     let Rewritten { ptx, names } = rewrite(ptx, entry, &mut limits)?;
-    Ok(Watched { ptx, sites: limits.sites, names, shared_bytes: counters + 4 * COUNTERS })
+    Ok(Watched { ptx, sites: limits.sites, names, shared_bytes: shared_bytes_with_limits(shared_bytes) })
 }
 
 /// The limits of a kernel's waits.

@@ -67,7 +67,7 @@ struct RunArgs {
     /// Run only every Nth mutant.
     #[arg(long, default_value_t = 1)]
     every: usize,
-    /// Run only the first mutants of each step.
+    /// Run at most this many mutants of each step.
     #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
     limit_per_step: usize,
     /// The number of processes at a time.

@@ -94,7 +94,8 @@ pub fn library_subjects() -> anyhow::Result<Vec<Subject>> {
     launched_by(library::tests())
 }
 
-/// Returns the same for both, but only for checks whose names contain `filter`.
+/// Returns the kernels that the checks of this package and of `tma-kernels` launch whose names contain
+/// `filter`.
 ///
 /// # Errors
 ///

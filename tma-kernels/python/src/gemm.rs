@@ -23,7 +23,8 @@ operator! {
     /// int32 for int8; it may be float32 for floats.
     ///
     /// `a`, `b`, `bias` and `residual` have gradients, unless elements have 8 bits. With an
-    /// activation, they take one more GEMM, which computes the argument of the activation again.
+    /// activation, they take one more GEMM, which computes the argument of the activation again. For
+    /// that, PyTorch keeps all four until the backward pass, so none may be written before it.
     pub struct Gemm<'a>("gemm") {
         a: Tensor<'a>,
         b: Tensor<'a>,

@@ -1,6 +1,6 @@
 //! Selection of an instance, and its launch.
 
-use super::choose::chosen::{Question, chosen};
+use super::choose::chosen::{ChoiceKey, chosen};
 use super::choose::{self, Choice, Problem};
 use super::divide::{Division, Units};
 use super::edge::Edge;
@@ -60,7 +60,7 @@ fn queue_summed<AB: Product<C>, SUM: Scalar, C: Scalar, const N: usize>(
     let choose = || choose::choose(&problem, multiprocessors, has);
     let choice = options.choice.or_else(|| match wanted.full {
         FullKernels::Own(_) => {
-            chosen(wanted.question::<AB, SUM, C>(problem, multiprocessors, may_allocate), choose)
+            chosen(wanted.key::<AB, SUM, C>(problem, multiprocessors, may_allocate), choose)
         }
         FullKernels::Epilogue(_) | FullKernels::Picked(_) => choose(),
     });
@@ -215,15 +215,15 @@ impl<'a> Wanted<'a> {
     }
 
     /// Returns all that a choice depends on, if the kernels are the library's own.
-    fn question<AB: Scalar, SUM: Scalar, C: Scalar>(
+    fn key<AB: Scalar, SUM: Scalar, C: Scalar>(
         &self,
         problem: Problem,
         multiprocessors: u32,
         may_allocate: bool,
-    ) -> Question {
+    ) -> ChoiceKey {
         let &Self { layout, has_options, by_threads, .. } = self;
         let types = TypeId::of::<(AB, SUM, C)>();
-        Question { problem, multiprocessors, types, layout, has_options, by_threads, may_allocate }
+        ChoiceKey { problem, multiprocessors, types, layout, has_options, by_threads, may_allocate }
     }
 
     /// Returns the error that there is no instance, for the caller's choice or for any.

@@ -68,8 +68,10 @@ use crate::device::stream::{self, Stream};
 use crate::error::{Error, TraceError};
 #[cfg(feature = "trace")]
 use crate::trace;
-use limit::watched;
+use limit::limited;
 use occupancy::fits;
+use replace::replaced;
+use std::time::Duration;
 
 /// Queues a kernel: checks the arguments against `spec`, loads the kernel if this is its first
 /// launch on the device, encodes tensor maps that are not cached, and launches. It does not wait
@@ -96,7 +98,7 @@ pub fn launch(
     }
     if let Some(capture) = on.capture() {
         untraced(spec, on, TraceError::Capture)?;
-        let spec = watched(on.device(), on.options().limit, spec)?;
+        let spec = to_run(on.device(), on.options().limit, spec)?;
         fits(on.device(), spec, shape)?;
         return capture.launch(spec, shape, args);
     }
@@ -106,7 +108,7 @@ pub fn launch(
             run(on.device(), Some(stream), spec, shape, args)
         });
     }
-    let spec = watched(on.device(), on.options().limit, spec)?;
+    let spec = to_run(on.device(), on.options().limit, spec)?;
     run(on.device(), on.stream(), spec, shape, args)
 }
 
@@ -123,6 +125,15 @@ fn run(
         Backend::Cuda(context) => context.launch(stream.and_then(cuda_stream), spec, shape, args),
         Backend::Sim(context) => context.run(&context.prepare(spec, shape, args)?),
     }
+}
+
+/// Returns the kernel that runs for `spec`, with limited waits if they are to have limits.
+fn to_run(
+    device: &Device,
+    limit: Option<Duration>,
+    spec: &'static KernelSpec,
+) -> Result<&'static KernelSpec, Error> {
+    limited(device, limit, replaced(device, spec))
 }
 
 /// Rejects a launch that asks for a trace which it cannot have.

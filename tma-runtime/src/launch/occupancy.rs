@@ -7,16 +7,16 @@ use crate::backend::Backend;
 use crate::binding::shape::{Shape, cluster, volume};
 use crate::device::Device;
 use crate::error::Error;
-use crate::launch::limit::watched;
 use crate::launch::on::LaunchOn;
+use crate::launch::to_run;
 use crate::spec::{KernelParts, KernelSpec};
 #[cfg(feature = "trace")]
 use crate::trace;
 
 /// Returns how many blocks of a kernel the device runs at the same time if it runs nothing else.
 /// This is the limit for a kernel that calls `sync_grid`, and the right number of persistent
-/// blocks. Of a kernel that is traced, or whose waits are limited, by the options of `on` or by the
-/// environment, it counts the blocks with what is added to them.
+/// blocks. Of a kernel that is traced, or whose waits are limited, by the options of `on`, by the
+/// environment or in a build with debug assertions, it counts the blocks with what is added to them.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub fn resident_blocks(on: &impl LaunchOn, spec: &'static KernelSpec) -> Result<
     if let Some(with_probes) = trace::counted(on.device(), spec, on.options())? {
         return resident(on.device(), with_probes, cluster);
     }
-    resident(on.device(), watched(on.device(), on.options().limit, spec)?, cluster)
+    resident(on.device(), to_run(on.device(), on.options().limit, spec)?, cluster)
 }
 
 /// Checks that all blocks of a cooperative launch can run at the same time.

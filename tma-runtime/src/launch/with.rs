@@ -65,7 +65,7 @@ impl With<'_> {
     ///
     /// It has no effect on the simulator, which finds deadlocks without a clock. The variable
     /// `TMA_WATCH`, a number of seconds, limits the waits of all launches. Without it, a build with
-    /// debug assertions limits them to two seconds; `TMA_WATCH=0` takes that limit away.
+    /// debug assertions limits them to two seconds; `TMA_WATCH=0` removes that limit.
     #[must_use]
     pub fn watched(mut self, limit: Duration) -> Self {
         self.options.limit = Some(limit);

@@ -119,8 +119,13 @@ fn draw_row(out: &mut String, slices: &[Seen<'_>], scale: &Scale, top: f64) {
 
 fn axis(out: &mut String, scale: &Scale, top: f64, unit: Unit) {
     let step = round_step((scale.to - scale.from) / 8.0);
-    let mut tick = (scale.from / step).ceil() * step;
-    while tick <= scale.to {
+    let digits = (-step.log10().floor()).max(0.0) as usize;
+    let first = (scale.from / step).ceil();
+    for number in 0..=8 {
+        let tick = (first + f64::from(number)) * step;
+        if tick > scale.to {
+            break;
+        }
         let x = scale.x(tick);
         _ = writeln!(
             out,
@@ -128,13 +133,11 @@ fn axis(out: &mut String, scale: &Scale, top: f64, unit: Unit) {
              stroke-opacity=\"0.12\"/>",
             top + 4.0
         );
-        let digits = if step < 1.0 { 1 } else { 0 };
-        let number = format!("{tick:.digits$} {}", unit.name());
-        // The last number would stand beyond the edge.
-        if x + LETTER * (number.len() as f64) < WIDTH {
-            text(out, [x + 2.0, top + 15.0], &number);
+        let label = format!("{tick:.digits$} {}", unit.name());
+        // The last label would stand beyond the edge.
+        if x + LETTER * (label.len() as f64) < WIDTH {
+            text(out, [x + 2.0, top + 15.0], &label);
         }
-        tick += step;
     }
 }
 
@@ -198,6 +201,9 @@ mod tests {
         let drawing = Drawing { title: "k", rows: vec![&row], unit: Unit::Steps, from: 100.0, to: 150.0 };
         let text = svg(&drawing);
         assert_eq!(text.matches("#f0d9a8").count(), 2, "one slice and the legend: {text}");
+        // It begins before the interval and ends after it.
+        let whole = WIDTH - MARGIN - (2.0 * MARGIN + LETTER * 6.0);
+        assert!(text.contains(&format!("width=\"{whole:.1}\" height=\"{BAR}\"")), "{text}");
         assert!(text.contains(">full[0]<"), "{text}");
     }
 
@@ -206,6 +212,17 @@ mod tests {
         let row = row((0..100_000).map(|at| wait(f64::from(at), f64::from(at) + 0.5)).collect());
         let drawing = Drawing { title: "k", rows: vec![&row], unit: Unit::Microseconds, from: 0.0, to: 1e5 };
         assert!(svg(&drawing).lines().count() < 2000);
+    }
+
+    #[test]
+    fn short_intervals_have_labels_that_differ() {
+        let row = row(vec![wait(0.0, 30.0)]);
+        let drawing =
+            Drawing { title: "k", rows: vec![&row], unit: Unit::Microseconds, from: 20.0, to: 20.4 };
+        let text = svg(&drawing);
+        assert!(text.contains(">20.05 µs<") && text.contains(">20.10 µs<"), "{text}");
+        let shortest = Drawing { from: 1.0, to: 1.0 + f64::EPSILON, ..drawing };
+        assert!(svg(&shortest).lines().count() < 40);
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Kind {
         match self {
             Self::Runs => "runs",
             Self::Waits => "waits",
-            Self::Stuck => "waits and never goes on",
+            Self::Stuck => "waits forever",
             Self::Copies => "copy in flight",
             Self::Multiplies => "multiplications in flight",
             Self::Span => "span of the kernel",
@@ -127,8 +127,8 @@ impl Kind {
 pub(super) fn read(path: &Path) -> Result<Timeline> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let file: Value =
-        serde_json::from_str(&text).with_context(|| format!("{} is no timeline", path.display()))?;
-    parse(&file).with_context(|| format!("{} is no timeline of a kernel", path.display()))
+        serde_json::from_str(&text).with_context(|| format!("{} is not a timeline", path.display()))?;
+    parse(&file).with_context(|| format!("{} is not a timeline of a kernel", path.display()))
 }
 
 fn parse(file: &Value) -> Result<Timeline> {

@@ -6,7 +6,7 @@ mod file;
 use std::fmt::Write as _;
 use std::fs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::arguments::Timeline as Options;
@@ -20,14 +20,15 @@ pub(crate) fn run(options: &Options) -> Result<Output> {
     let timeline = file::read(&options.file)?;
     let count = timeline.blocks.len();
     let block = timeline.blocks.get(options.block).with_context(|| {
-        format!("{} has blocks 0 to {}, and not {}", options.file.display(), count - 1, options.block)
+        let (file, last) = (options.file.display(), count - 1);
+        format!("{file} has no block {}; its blocks are 0 to {last}", options.block)
     })?;
     let mut rows = chosen(block, &options.rows)?;
     let (from, to) = interval(options, &rows)?;
     rows.retain(|row| !row.is_overlap() || row.is_busy(from, to));
     let title = format!("{}, {}", timeline.kernel, block.name);
     let unit = timeline.unit;
-    let mut text = format!("{}: {from} to {to} {}\n", style::bold(&title), unit.name());
+    let mut text = format!("{}: {} to {} {}\n", style::bold(&title), rounded(from), rounded(to), unit.name());
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
     for row in &rows {
         let shares = shares(row, from, to).into_iter();
@@ -53,15 +54,17 @@ fn chosen<'a>(block: &'a Block, names: &[String]) -> Result<Vec<&'a Row>> {
     if names.is_empty() {
         return Ok(block.rows.iter().collect());
     }
-    let mut rows = vec![];
+    let mut rows: Vec<&Row> = vec![];
     for name in names {
         let is_it = |row: &&Row| {
             row.name.strip_prefix(name.as_str()).is_some_and(|rest| !rest.starts_with(char::is_numeric))
         };
-        let found: Vec<_> = block.rows.iter().filter(is_it).collect();
+        let found: Vec<&Row> = block.rows.iter().filter(is_it).collect();
         let known = || block.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>().join(", ");
         ensure!(!found.is_empty(), "{} has no row `{name}`; it has {}", block.name, known());
-        rows.extend(found);
+        let is_new = |row: &&Row| !rows.iter().any(|chosen| std::ptr::eq::<Row>(*chosen, *row));
+        let new: Vec<_> = found.into_iter().filter(is_new).collect();
+        rows.extend(new);
     }
     Ok(rows)
 }
@@ -69,10 +72,19 @@ fn chosen<'a>(block: &'a Block, names: &[String]) -> Result<Vec<&'a Row>> {
 /// Returns the interval that is asked for, or that of all slices.
 fn interval(options: &Options, rows: &[&Row]) -> Result<(f64, f64)> {
     let slices = || rows.iter().flat_map(|row| &row.slices);
-    let from = options.from.unwrap_or_else(|| slices().map(|slice| slice.begin).fold(f64::MAX, f64::min));
-    let to = options.to.unwrap_or_else(|| slices().map(|slice| slice.end).fold(f64::MIN, f64::max));
-    ensure!(from < to, "nothing happens between {from} and {to}");
+    let first = slices().map(|slice| slice.begin).reduce(f64::min);
+    let last = slices().map(|slice| slice.end).reduce(f64::max);
+    let (Some(from), Some(to)) = (options.from.or(first), options.to.or(last)) else {
+        bail!("these rows have no slices; pass --from and --to");
+    };
+    ensure!(from.is_finite() && to.is_finite(), "--from and --to must be finite numbers");
+    ensure!(from < to, "the interval ends at {to}, which is not after {from}, where it begins");
     Ok((from, to))
+}
+
+/// Rounds to three digits, which is what files have.
+fn rounded(time: f64) -> f64 {
+    (time * 1e3).round() / 1e3
 }
 
 /// Returns the share of the interval that slices of each kind take, without those of no length.

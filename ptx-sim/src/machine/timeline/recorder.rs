@@ -91,8 +91,8 @@ impl Recorder {
     /// Records that a warp ran an instruction that did not wait. A `branch` begins no run while
     /// other lanes of the warp wait: it is how lanes whose `try_wait` timed out return to it.
     pub(crate) fn ran(&mut self, at: Position, branch: bool) {
-        self.now += 1;
         self.end_wait((at.warp(), at.pc));
+        self.now += 1;
         let key = at.warp();
         if let Some(run) = self.runs.get_mut(&key)
             && run.end + 1 == self.now
@@ -267,5 +267,7 @@ mod tests {
         let trace = recorder.finish();
         let wait = trace.events.iter().find(|event| matches!(event.kind, EventKind::Waits { .. }));
         assert!(wait.is_some_and(|wait| !wait.unfinished && wait.end > wait.begin), "{:?}", trace.events);
+        let run = trace.events.iter().find(|event| matches!(event.kind, EventKind::Runs(_)));
+        assert_eq!(run.map(|run| run.begin), wait.map(|wait| wait.end));
     }
 }

@@ -122,7 +122,7 @@ impl Verdict {
 pub struct Launched {
     /// How it ended.
     pub ending: Ending,
-    /// The time from the first launch of the check to its end, in seconds.
+    /// The time of the whole check, in seconds.
     pub seconds: f64,
 }
 

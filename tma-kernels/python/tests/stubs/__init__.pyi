@@ -36,7 +36,8 @@ def gemm(
     int32 for int8; it may be float32 for floats.
 
     `a`, `b`, `bias` and `residual` have gradients, unless elements have 8 bits. With an
-    activation, they take one more GEMM, which computes the argument of the activation again.
+    activation, they take one more GEMM, which computes the argument of the activation again. For
+    that, PyTorch keeps all four until the backward pass, so none may be written before it.
     """
 
 def gemm_(

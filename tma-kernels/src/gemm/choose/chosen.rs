@@ -10,12 +10,12 @@ use crate::gemm::instances::Layout;
 /// The number of slots, as a power of two.
 const SLOT_BITS: u32 = 6;
 
-/// A question and its answer; `None` in an unused slot.
-type Slot = Option<(Question, Option<Choice>)>;
+/// A key and its choice; `None` in an unused slot.
+type Slot = Option<(ChoiceKey, Option<Choice>)>;
 
 /// All that a choice among the library's own kernels depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gemm) struct Question {
+pub(in crate::gemm) struct ChoiceKey {
     pub(in crate::gemm) problem: Problem,
     pub(in crate::gemm) multiprocessors: u32,
     /// The types of A and B, of sums and of C, as a tuple.
@@ -29,8 +29,8 @@ pub(in crate::gemm) struct Question {
     pub(in crate::gemm) may_allocate: bool,
 }
 
-impl Question {
-    /// Returns the slot of the question: the high bits of a multiplicative hash of the extents.
+impl ChoiceKey {
+    /// Returns the slot of the key: the high bits of a multiplicative hash of the extents.
     fn slot(&self) -> usize {
         // 2^64 divided by the golden ratio, as in Fibonacci hashing (Knuth, volume 3, section 6.4).
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -40,21 +40,21 @@ impl Question {
     }
 }
 
-/// Returns the answer of `choose`, or the one that it gave to the same question before. A question
-/// replaces any other in its slot, so the memory is bounded.
-pub(in crate::gemm) fn chosen(question: Question, choose: impl FnOnce() -> Option<Choice>) -> Option<Choice> {
+/// Returns the choice that this thread has cached for `key`, or makes it by `choose`. A key replaces
+/// any other in its slot, so the memory is bounded.
+pub(in crate::gemm) fn chosen(key: ChoiceKey, choose: impl FnOnce() -> Option<Choice>) -> Option<Choice> {
     thread_local! {
         static SLOTS: RefCell<[Slot; 1 << SLOT_BITS]> = const { RefCell::new([None; 1 << SLOT_BITS]) };
     }
-    let slot = question.slot();
+    let slot = key.slot();
     let known = SLOTS.with_borrow(|slots| slots.get(slot).copied().flatten());
-    if let Some((_, choice)) = known.filter(|(asked, _)| *asked == question) {
+    if let Some((_, choice)) = known.filter(|(cached, _)| *cached == key) {
         return choice;
     }
     let choice = choose();
     SLOTS.with_borrow_mut(|slots| {
         if let Some(slot) = slots.get_mut(slot) {
-            *slot = Some((question, choice));
+            *slot = Some((key, choice));
         }
     });
     choice
@@ -66,8 +66,8 @@ mod tests {
     use crate::gemm::divide::Division;
     use crate::gemm::tile::Tile;
 
-    fn question(n: usize) -> Question {
-        Question {
+    fn key(n: usize) -> ChoiceKey {
+        ChoiceKey {
             problem: Problem { extents: [64, n, 64], batches: 1, bytes: [2, 2] },
             multiprocessors: 132,
             types: TypeId::of::<(u8, u8)>(),
@@ -79,26 +79,26 @@ mod tests {
     }
 
     #[test]
-    fn each_question_is_answered_once() {
-        let answer = Some(Choice { tile: Tile::T64x64, division: Division::Whole });
-        assert_eq!(chosen(question(1), || answer), answer);
-        assert_eq!(chosen(question(1), || None), answer, "it is known");
-        assert_eq!(chosen(question(2), || None), None);
+    fn each_choice_is_made_once() {
+        let choice = Some(Choice { tile: Tile::T64x64, division: Division::Whole });
+        assert_eq!(chosen(key(1), || choice), choice);
+        assert_eq!(chosen(key(1), || None), choice, "it is cached");
+        assert_eq!(chosen(key(2), || None), None);
         for other in [
-            Question { may_allocate: false, ..question(1) },
-            Question { types: TypeId::of::<(u8, u16)>(), ..question(1) },
-            Question { layout: Layout { transpose_a: true, transpose_b: false }, ..question(1) },
+            ChoiceKey { may_allocate: false, ..key(1) },
+            ChoiceKey { types: TypeId::of::<(u8, u16)>(), ..key(1) },
+            ChoiceKey { layout: Layout { transpose_a: true, transpose_b: false }, ..key(1) },
         ] {
             assert_eq!(chosen(other, || None), None, "{other:?} is another one");
         }
     }
 
     #[test]
-    fn a_question_replaces_another_one_in_its_slot() {
-        let same = (2..).map(question).find(|other| other.slot() == question(1).slot()).expect("a slot");
-        let answer = Some(Choice { tile: Tile::T64x128, division: Division::Whole });
-        assert_eq!(chosen(question(1), || None), None);
-        assert_eq!(chosen(same, || answer), answer);
-        assert_eq!(chosen(question(1), || answer), answer, "the answer was replaced");
+    fn a_key_replaces_another_in_its_slot() {
+        let same = (2..).map(key).find(|other| other.slot() == key(1).slot()).expect("a slot");
+        let choice = Some(Choice { tile: Tile::T64x128, division: Division::Whole });
+        assert_eq!(chosen(key(1), || None), None);
+        assert_eq!(chosen(same, || choice), choice);
+        assert_eq!(chosen(key(1), || choice), choice, "the choice was replaced");
     }
 }

@@ -84,9 +84,9 @@ impl Stream {
         // SAFETY: as the caller promises.
         let handle = unsafe {
             // The driver tells neither the context nor the flags of a stream that is capturing: either
-            // question fails, and ends the capture (seen with driver 580). Events are right in any
-            // case.
-            let is_capturing = !is_default && context.driver.is_capturing(raw).map_err(failed)?;
+            // question fails, and ends the capture (seen with driver 580). It is treated as one that
+            // does not wait for the default stream: what that adds is right for either kind.
+            let is_capturing = !raw.is_null() && context.driver.is_capturing(raw).map_err(failed)?;
             if !is_capturing {
                 context.accept(raw)?;
             }

@@ -8,7 +8,7 @@ use crate::device::team::Team;
 use crate::error::{Error, TeamError};
 use crate::launch::args::erased::Arg;
 use crate::launch::occupancy::fits;
-use crate::launch::{cuda_stream, limit::watched};
+use crate::launch::{cuda_stream, to_run};
 use crate::spec::KernelSpec;
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +99,7 @@ pub fn launch_team<'t>(
     let shape = shape(spec, grid, options)?;
     let together = Shape { cooperative: shape.cooperative || options.resident, ..shape };
     let launches = team.devices().zip(args).map(|(device, args)| {
-        let spec = watched(device, options.limit, spec)?;
+        let spec = to_run(device, options.limit, spec)?;
         fits(device, spec, together)?;
         match device.backend() {
             Backend::Cuda(context) => {
