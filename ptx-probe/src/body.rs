@@ -359,26 +359,26 @@ fn polled_mbarrier(statement: &str) -> Option<&str> {
     Some(statement.split_once('[').filter(|_| is_poll)?.1.split_once(']')?.0.trim())
 }
 
+/// Returns a statement without its predicate.
+fn unconditional(statement: &str) -> &str {
+    match statement.strip_prefix('@') {
+        Some(conditional) => conditional.split_once(' ').map_or("", |(_, rest)| rest.trim_start()),
+        None => statement,
+    }
+}
+
 /// Returns whether a statement changes nothing but registers, or where the loop continues.
 fn only_computes(statement: &str) -> bool {
     if statement.starts_with('.') {
         return true;
     }
-    let unconditional = match statement.strip_prefix('@') {
-        Some(conditional) => conditional.split_once(' ').map_or("", |(_, rest)| rest.trim_start()),
-        None => statement,
-    };
-    let opcode = unconditional.split([' ', '\t', '.']).next().unwrap_or_default();
+    let opcode = unconditional(statement).split([' ', '\t', '.']).next().unwrap_or_default();
     ["add", "and", "bra", "mov", "not", "or", "selp", "setp", "shl", "shr", "sub", "xor"].contains(&opcode)
 }
 
 /// Returns whether a statement writes the register.
 fn defines(statement: &str, register: &str) -> bool {
-    let unconditional = match statement.strip_prefix('@') {
-        Some(conditional) => conditional.split_once(' ').map_or("", |(_, rest)| rest.trim_start()),
-        None => statement,
-    };
-    let operands = unconditional.split_once([' ', '\t']).map_or("", |(_, operands)| operands);
+    let operands = unconditional(statement).split_once([' ', '\t']).map_or("", |(_, operands)| operands);
     // A vector of results is in braces, and two predicates are separated by a bar.
     let results = match operands.trim_start().strip_prefix('{') {
         Some(vector) => vector.split('}').next(),

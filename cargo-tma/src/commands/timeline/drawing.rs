@@ -22,7 +22,7 @@ const BAR: f64 = 20.0;
 const HEAD: f64 = 26.0;
 /// The average width of a letter.
 const LETTER: f64 = 6.8;
-/// The smallest slice that is drawn: a shorter one would be lost between the pixels.
+/// The width of the smallest slice that is drawn.
 const SMALLEST: f64 = 0.5;
 
 /// Returns the drawing in SVG.
@@ -93,8 +93,8 @@ fn seen<'a>(row: &'a Row, unit: Unit, scale: &Scale) -> Vec<Seen<'a>> {
 fn draw_row(out: &mut String, slices: &[Seen<'_>], scale: &Scale, top: f64) {
     let mut drawn = scale.left;
     for Seen { begin, end, kind, label } in slices {
-        let (begin, is_lost) = (begin.max(scale.left), end - begin < SMALLEST && *end < drawn + SMALLEST);
-        if is_lost {
+        // It would be lost between the pixels.
+        if end - begin < SMALLEST && *end < drawn + SMALLEST {
             continue;
         }
         let width = (end - begin).max(SMALLEST);
@@ -102,10 +102,9 @@ fn draw_row(out: &mut String, slices: &[Seen<'_>], scale: &Scale, top: f64) {
         if *kind != Kind::Runs {
             drawn = begin + width;
         }
-        let y = top + (ROW - BAR) / 2.0 - 3.0;
         _ = writeln!(
             out,
-            "<rect x=\"{begin:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{}\"{}/>",
+            "<rect x=\"{begin:.1}\" y=\"{top}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{}\"{}/>",
             colour(*kind),
             if width > 4.0 { " stroke=\"#ffffff\" stroke-width=\"0.5\"" } else { "" },
         );

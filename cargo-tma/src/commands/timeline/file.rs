@@ -79,7 +79,7 @@ pub(super) struct Slice {
 }
 
 /// The kind of a slice, which decides its colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Runs,
     Waits,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::{Value, json};
+use serde_json::{Map, json};
 
 use crate::arguments::Timeline as Options;
 use crate::output::Output;
@@ -30,20 +30,22 @@ pub(crate) fn run(options: &Options) -> Result<Output> {
     let unit = timeline.unit;
     let mut text = format!("{}: {} to {} {}\n", style::bold(&title), rounded(from), rounded(to), unit.name());
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
+    let mut json_of_rows = vec![];
     for row in &rows {
-        let shares = shares(row, from, to).into_iter();
-        let shares: Vec<_> =
-            shares.map(|(kind, share)| format!("{} {:.1} %", kind.name(), 100.0 * share)).collect();
-        _ = writeln!(text, "  {:width$}  {}", row.name, shares.join(", "));
+        let shares = shares(row, from, to);
+        let words = shares.iter().map(|(kind, share)| format!("{} {:.1} %", kind.name(), 100.0 * share));
+        _ = writeln!(text, "  {:width$}  {}", row.name, words.collect::<Vec<_>>().join(", "));
+        let shares = shares.iter().map(|(kind, share)| (kind.name().to_owned(), json!(share)));
+        json_of_rows.push(json!({ "name": row.name, "shares": shares.collect::<Map<_, _>>() }));
     }
     if let Some(path) = &options.svg {
-        let svg = drawing::svg(&Drawing { title: &title, rows: rows.clone(), unit, from, to });
+        let svg = drawing::svg(&Drawing { title: &title, rows, unit, from, to });
         fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
         _ = writeln!(text, "drawing: {}", path.display());
     }
     let json = json!({
         "kernel": timeline.kernel, "block": block.name, "blocks": count, "unit": unit.name(),
-        "from": from, "to": to, "rows": rows.iter().map(|row| of_row(row, from, to)).collect::<Vec<_>>(),
+        "from": from, "to": to, "rows": json_of_rows,
     });
     Ok(Output::clean(text, json))
 }
@@ -87,18 +89,11 @@ fn rounded(time: f64) -> f64 {
     (time * 1e3).round() / 1e3
 }
 
-/// Returns the share of the interval that slices of each kind take, without those of no length.
+/// Returns the share of the interval that slices of each kind take, without kinds that take none.
 fn shares(row: &Row, from: f64, to: f64) -> Vec<(Kind, f64)> {
     let of = |kind: Kind| {
         let slices = row.slices.iter().filter(|slice| slice.kind == kind);
         slices.map(|slice| (slice.end.min(to) - slice.begin.max(from)).max(0.0)).sum::<f64>() / (to - from)
     };
     Kind::ALL.map(|kind| (kind, of(kind))).into_iter().filter(|(_, share)| *share > 0.0).collect()
-}
-
-fn of_row(row: &Row, from: f64, to: f64) -> Value {
-    let shares = shares(row, from, to).into_iter();
-    let shares: serde_json::Map<_, _> =
-        shares.map(|(kind, share)| (kind.name().to_owned(), json!(share))).collect();
-    json!({ "name": row.name, "shares": shares })
 }
