@@ -66,7 +66,7 @@ impl Rewrite for Probes {
             end_warp(out);
             put(out);
         } else if line.begins_wait_loop() {
-            out.push_str(BEGIN_WAIT);
+            begin_wait(out);
             put(out);
         } else if let Some(inner) = line.ends_wait_loop() {
             put(out);
@@ -75,7 +75,7 @@ impl Rewrite for Probes {
             match instruction.kind {
                 // Outside of a loop nobody knows whether it has waited for long enough.
                 SiteKind::Wait(Awaited::Memory | Awaited::Mbarrier) => return put(out),
-                SiteKind::Wait(_) => out.push_str(BEGIN_WAIT),
+                SiteKind::Wait(_) => begin_wait(out),
                 SiteKind::Copy(_) | SiteKind::CommitCopies | SiteKind::Span(_) => {}
                 SiteKind::CommitMultiplications => self.is_multiplying = false,
             }
@@ -84,7 +84,7 @@ impl Rewrite for Probes {
         } else {
             let multiplies = line.statement().is_some_and(|text| text.starts_with("wgmma.mma_async"));
             if multiplies && !self.is_multiplying {
-                out.push_str(BEGIN_WAIT);
+                out.push_str(READ_CLOCK);
                 self.is_multiplying = true;
             }
             put(out);
@@ -95,7 +95,25 @@ impl Rewrite for Probes {
 }
 
 /// Reads the clock before a wait, or before multiplications.
-const BEGIN_WAIT: &str = "\tmov.u32 \t%probe_begin, %clock;\n";
+const READ_CLOCK: &str = "\tmov.u32 \t%probe_begin, %clock;\n";
+
+/// Takes the next place of the warp's ring for one of the active lanes. The others have -1.
+const TAKE_PLACE: &str = "\t{
+\t.reg .pred \t%probe_first;
+\t.reg .b32 \t%probe_lanes;
+\tmov.b32 \t%probe_place, -1;
+\tactivemask.b32 \t%probe_lanes;
+\telect.sync \t_|%probe_first, %probe_lanes;
+\t@%probe_first atom.shared.inc.u32 \t%probe_place, [%probe_slot+8], -1;
+\t}
+";
+
+/// Writes what comes before a wait. It takes the place in the ring, which an atomic operation does,
+/// so that its latency passes while the warp waits anyway.
+fn begin_wait(out: &mut String) {
+    out.push_str(TAKE_PLACE);
+    out.push_str(READ_CLOCK);
+}
 
 impl Probes {
     /// Writes what each warp does first: it begins its ring, whose address its slot in shared
@@ -107,7 +125,7 @@ impl Probes {
         let block = linear(["%probe_block", "%probe_y", "%probe_z"], "ctaid", "nctaid");
         _ = write!(
             out,
-            "\t.reg .b32 \t%probe_slot, %probe_begin;
+            "\t.reg .b32 \t%probe_slot, %probe_begin, %probe_place;
 \t{{
 \t.reg .pred \t%probe_other;
 \t.reg .b32 \t%probe_x, %probe_y, %probe_z, %probe_warp, %probe_lanes, %probe_block, %probe_shared;
@@ -144,17 +162,19 @@ probe_begun:
         );
     }
 
-    /// Writes the record of an instruction: one of the active lanes takes the next place of the
-    /// warp's ring. The others skip it by a branch, because a value that is written under a
-    /// predicate would keep its register through the whole kernel.
+    /// Writes the record of an instruction, if this lane has a place for it. The others skip it by a
+    /// branch, because a value that is written under a predicate would keep its register through
+    /// the whole kernel.
     fn probe(&mut self, out: &mut String, line: Line<'_>, instruction: Instruction<'_>) {
         let site = self.sites.len();
-        let cycles = match instruction.kind {
-            SiteKind::Wait(_) | SiteKind::CommitMultiplications => {
-                "\tsub.s32 \t%probe_begin, %probe_now, %probe_begin;\n"
+        // A wait has taken its place before.
+        let (place, cycles) = match instruction.kind {
+            SiteKind::Wait(_) => ("", "sub.s32 \t%probe_begin, %probe_now, %probe_begin"),
+            SiteKind::CommitMultiplications => {
+                (TAKE_PLACE, "sub.s32 \t%probe_begin, %probe_now, %probe_begin")
             }
             SiteKind::Copy(_) | SiteKind::CommitCopies | SiteKind::Span(_) => {
-                "\tmov.b32 \t%probe_begin, 0;\n"
+                (TAKE_PLACE, "mov.b32 \t%probe_begin, 0")
             }
         };
         let operand = load_operand("%probe_operand", instruction.operand);
@@ -162,18 +182,17 @@ probe_begun:
         _ = write!(
             out,
             "\t{{
-\t.reg .pred \t%probe_first;
-\t.reg .b32 \t%probe_now, %probe_lanes, %probe_count, %probe_site, %probe_operand;
+\t.reg .pred \t%probe_other;
+\t.reg .b32 \t%probe_now, %probe_site, %probe_operand;
 \t.reg .b64 \t%probe_ring;
 \tmov.u32 \t%probe_now, %clock;
-\tactivemask.b32 \t%probe_lanes;
-\telect.sync \t_|%probe_first, %probe_lanes;
-\t@!%probe_first bra \tprobe_{site};
-\tatom.shared.inc.u32 \t%probe_count, [%probe_slot+8], -1;
+{place}\tsetp.eq.s32 \t%probe_other, %probe_place, -1;
+\t@%probe_other bra \tprobe_{site};
 \tld.shared.b64 \t%probe_ring, [%probe_slot];
-\tand.b32 \t%probe_count, %probe_count, {mask};
-\tmad.wide.u32 \t%probe_ring, %probe_count, {RECORD_BYTES}, %probe_ring;
-{cycles}\tst.global.v2.b32 \t[%probe_ring+{first}], {{%probe_now, %probe_begin}};
+\tand.b32 \t%probe_place, %probe_place, {mask};
+\tmad.wide.u32 \t%probe_ring, %probe_place, {RECORD_BYTES}, %probe_ring;
+\t{cycles};
+\tst.global.v2.b32 \t[%probe_ring+{first}], {{%probe_now, %probe_begin}};
 \tmov.b32 \t%probe_site, {site};
 {operand}\tst.global.v2.b32 \t[%probe_ring+{second}], {{%probe_site, %probe_operand}};
 probe_{site}:

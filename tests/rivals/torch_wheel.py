@@ -11,6 +11,7 @@ and a table to standard error at last.
 """
 
 import argparse
+import ctypes
 import json
 import statistics
 import sys
@@ -31,17 +32,21 @@ except ModuleNotFoundError:
     rounds.missing("there is no tma_kernels", how)
 
 # Names of the contestants.
-OURS, THEIRS = "tma_kernels", "torch"
+OURS, THEIRS, DRIVER = "tma_kernels", "torch", "driver"
 # M, N and K of the GEMMs whose GPU time is measured, and queries of the attention of 16 heads.
 GEMMS = [(4096, 4096, 4096), (8192, 4096, 4096)]
 SCALED = [(4096, 4096, 4096)]
 HEADS, DEPTH, LENGTHS = 16, 128, (4096, 8192)
 # M, N and K, and heads and queries, that the GPU computes in a few microseconds.
 SMALL, SMALL_ATTENTION = (256, 256, 256), (4, 256)
+# cuBLASLt reads the scales of B in groups of four along K.
+SMALL_SCALED = (256, 256, 512)
 # Elements of A and B for which there is one scale.
 BLOCK = 128
 # In which modes of PyTorch the host's time is measured.
 MODES = {"inference": torch.inference_mode, "no_grad": torch.no_grad, "grad": torch.enable_grad}
+# A kernel that does nothing.
+EMPTY = b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry empty()\n{\nret;\n}\n"
 # Calls of a round of the host's measurement, and of a graph; cycles of the GPU in which it queues them.
 CALLS, IN_GRAPH, BUSY_CYCLES = 100, 20, 20_000_000
 
@@ -133,13 +138,28 @@ def graph_of(call):
     return graph.replay
 
 
+def empty_launch():
+    """A launch of an empty kernel by the driver alone, as a function. Every operator's call has one."""
+    torch.cuda.synchronize()
+    cuda = ctypes.CDLL("libcuda.so.1")
+    module, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+    status = cuda.cuModuleLoadData(ctypes.byref(module), EMPTY)
+    status = status or cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"empty")
+    if status:
+        raise RuntimeError(f"the driver refuses an empty kernel: error {status}")
+    grid_and_block = map(ctypes.c_uint, (1, 1, 1, 32, 1, 1))
+    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    return partial(cuda.cuLaunchKernel, kernel, *grid_and_block, ctypes.c_uint(0), stream, None, None)
+
+
 def host():
+    yield host_line("empty launch", DRIVER, "-", empty_launch())
     cases = {
         "addmm": gemm_case(*SMALL),
         "matmul": matmul_case(*SMALL),
         "attention": attention_case(*SMALL_ATTENTION),
         "e4m3": e4m3_case(*SMALL),
-        "scaled": scaled_case(*SMALL),
+        "scaled": scaled_case(*SMALL_SCALED),
     }
     for name, case in cases.items():
         contestants = checked(name, case)
@@ -186,9 +206,9 @@ def gpu(args):
 
 def table(lines):
     """What the lines say, for people."""
-    text = f"{'host':32} {'mode':10} {'µs a call':>10} {'least':>8}\n"
+    text = f"{'host':36} {'mode':10} {'µs a call':>10} {'least':>8}\n"
     for line in (line for line in lines if "us" in line):
-        text += f"{line['benchmark']:32} {line['mode']:10} {line['us']:10.2f} {line['least_us']:8.2f}\n"
+        text += f"{line['benchmark']:36} {line['mode']:10} {line['us']:10.2f} {line['least_us']:8.2f}\n"
     text += f"\n{'GPU':32} {'shape':18} {'TFLOP/s':>8} {'ours/theirs':>12}\n"
     for line in (line for line in lines if "tflops" in line):
         shape, ratio = "×".join(map(str, line["shape"])), line["ratios"].get(THEIRS, {}).get("median", "")
