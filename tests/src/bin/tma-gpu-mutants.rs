@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
-use tma_tests::gpu::deadlocks::DeadlockMutant;
+use serde::de::DeserializeOwned;
 use tma_tests::gpu::deadlocks::list::deadlock_mutants;
 use tma_tests::gpu::deadlocks::run::{RunOptions, check, first_of_each_step, run};
 use tma_tests::gpu::deadlocks::table::{passes, summary, tables};
 use tma_tests::gpu::deadlocks::trial::{On, launch, run_unchanged};
+use tma_tests::gpu::deadlocks::{DeadlockMutant, DeadlockTrial};
 use tma_tests::mutation::subjects::{first_instances, subjects_of};
 
 /// Runs mutants that deadlock on a GPU, with limited waits.
@@ -34,6 +35,11 @@ enum Args {
     },
     /// Run the mutants of a list, and print how they ended.
     Run(RunArgs),
+    /// Print how the mutants of earlier runs ended.
+    Table {
+        /// The results.
+        trials: PathBuf,
+    },
     /// Launch one mutant in this process.
     #[command(hide = true)]
     One {
@@ -58,7 +64,8 @@ enum Args {
 struct RunArgs {
     /// The list.
     file: PathBuf,
-    /// The file for the results: a line of JSON for each mutant.
+    /// The file for the results: a line of JSON for each mutant. Mutants that it already has are not
+    /// run again.
     #[arg(long)]
     out: PathBuf,
     /// The device.
@@ -71,7 +78,7 @@ struct RunArgs {
     #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
     limit_per_step: usize,
     /// The number of processes at a time.
-    #[arg(long, default_value_t = 12)]
+    #[arg(long, default_value_t = 3)]
     processes: usize,
     /// The limit of a wait on a GPU in seconds.
     #[arg(long, default_value_t = 0.3)]
@@ -93,6 +100,11 @@ fn main() -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Args::Run(args) => run_all(&args),
+        Args::Table { trials } => {
+            let trials = read(&trials)?;
+            println!("{}\n{}", tables(&trials), summary(&trials));
+            Ok(if passes(&trials) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
         Args::One { device, mutant } => {
             let launched = launch(&serde_json::from_str(&mutant)?, device)?;
             println!("{}", serde_json::to_string(&launched)?);
@@ -117,17 +129,21 @@ fn run_all(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let first = mutants.first().with_context(|| format!("{} has no mutants", args.file.display()))?;
     let test = first.test.clone();
     check(&test, options).with_context(|| format!("`{test}` fails before any mutant has run"))?;
-    let mut out = File::create(&args.out).with_context(|| format!("cannot write {}", args.out.display()))?;
-    let trials = run(mutants, options, &mut out)?;
+    let cannot_write = || format!("cannot write {}", args.out.display());
+    let mut out = File::options().create(true).append(true).open(&args.out).with_context(cannot_write)?;
+    let mut trials: Vec<DeadlockTrial> = read(&args.out)?;
+    let is_left = |mutant: &DeadlockMutant| trials.iter().all(|trial| trial.mutant != *mutant);
+    let left = mutants.into_iter().filter(is_left).collect();
+    trials.extend(run(left, options, &mut out)?);
     println!("{}\n{}", tables(&trials), summary(&trials));
     check(&test, options).with_context(|| format!("the device is not usable: `{test}` fails"))?;
     println!("the device is usable by a new process");
     Ok(if passes(&trials) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Reads a list.
-fn read(file: &Path) -> anyhow::Result<Vec<DeadlockMutant>> {
+/// Reads a list of mutants, or of their trials.
+fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<Vec<T>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let mutants = text.lines().map(serde_json::from_str);
-    mutants.collect::<Result<_, _>>().with_context(|| format!("{} is not a list of mutants", file.display()))
+    let lines = text.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().with_context(|| format!("{} has other lines", file.display()))
 }

@@ -1,7 +1,9 @@
 //! The launch of one mutant with limited waits, in a process that does nothing else.
 
+use std::fs::File;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+use std::{env, io, mem};
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -65,6 +67,7 @@ pub fn launch(mutant: &DeadlockMutant, on: On) -> anyhow::Result<Launched> {
     let (test, device) = (test_named(&mutant.test)?, on.device()?);
     match on {
         On::Cuda => {
+            wait_for_other_launches()?;
             let replacement = replace(mutant, |_, kernel, ptx| Ok((with_ptx(kernel, ptx, None), ())));
             let (result, seconds) = run(&test, &device);
             made(&replacement, &result)?;
@@ -77,6 +80,17 @@ pub fn launch(mutant: &DeadlockMutant, on: On) -> anyhow::Result<Launched> {
             Ok(Launched { ending: reported.unwrap_or_else(|| ending(result, &device)), seconds })
         }
     }
+}
+
+/// Waits until no other process launches a mutant on a GPU, and lets others wait until this one
+/// ends. The driver handles faults one after the other anyway, and some processes whose kernels
+/// fault at the same time never hear of it. Source: observed on an H200 with driver 580.159: 12 of
+/// 138 mutants hung in 4 or 12 processes at a time, and none of them alone.
+fn wait_for_other_launches() -> io::Result<()> {
+    let program = File::open(env::current_exe()?)?;
+    program.lock()?;
+    mem::forget(program);
+    Ok(())
 }
 
 /// Runs a check, and returns its result and the time in seconds.
