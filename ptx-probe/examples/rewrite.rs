@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [what, file, entry, shared] = arguments.as_slice() else { return Err(USAGE.into()) };
     let (text, shared, address) = (std::fs::read_to_string(file)?, shared.parse()?, 0x1000_0000);
     let ptx = match what.as_str() {
-        "trace" => instrument(&text, entry, address, Layout::of(132, 384)?)?.ptx,
+        "trace" => instrument(&text, entry, shared, address, Layout::of(132, 384)?)?.ptx,
         "watch" => watch(&text, entry, shared, address, 2_000_000_000)?.ptx,
         _ => return Err(USAGE.into()),
     };

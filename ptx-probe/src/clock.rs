@@ -65,14 +65,7 @@ mod tests {
         let header = |multiprocessor: u32, start: u64, length: u64| {
             let origin = 1_000_000 * u64::from(multiprocessor + 1);
             let stamp = |time: u64| Stamp { cycles: origin + 2 * time, nanoseconds: 5_000 + time / 32 * 32 };
-            Header {
-                begin: stamp(start),
-                end: stamp(start + length),
-                multiprocessor,
-                count: 0,
-                shared: 0,
-                count_of_others: 0,
-            }
+            Header { begin: stamp(start), end: stamp(start + length), multiprocessor, count: 0, shared: 0 }
         };
         let headers: Vec<_> = (0..64).map(|i| header(i % 2, 37 * u64::from(i), 100_000)).collect();
         let clock = Clock::fit(headers.iter());

@@ -9,14 +9,14 @@
 //! use ptx_probe::{instrument, ring::Layout};
 //!
 //! let ptx = ".visible .entry k()\n{\n\t.reg .b32 %r<2>;\n\tbarrier.sync 0;\n\tret;\n}\n";
-//! let probed = instrument(ptx, "k", 0x1000, Layout::of(1, 32)?)?;
+//! let probed = instrument(ptx, "k", 0, 0x1000, Layout::of(1, 32)?)?;
 //! assert_eq!(probed.sites[0].instruction, "barrier.sync 0");
 //! # Ok::<(), ptx_probe::ProbeError>(())
 //! ```
 //!
-//! A probe is some twelve instructions of a warp's first lane, with short branches and no call,
-//! because a call would make ptxas serialise the kernel's multiplications. It needs two registers
-//! for the whole kernel, and no shared memory.
+//! A probe is some fifteen instructions with one short branch and no call, because a call would
+//! make ptxas serialise the kernel's multiplications. It needs two registers for the whole kernel,
+//! and 16 bytes of shared memory per warp.
 //!
 //! Probes are found by line: the PTX is that of this project's compiler, which writes one
 //! instruction per line. In other PTX, whatever does not stand alone in its line has no probe.

@@ -10,12 +10,8 @@ pub const HEADER_BYTES: u32 = 64;
 /// Bytes of a record.
 pub const RECORD_BYTES: u32 = 16;
 
-/// Records of a ring that other lanes than the first one of a warp write, behind its own. A power of
-/// two.
-pub const OTHERS: u32 = 1 << 8;
-
-/// The offset in a header of the number of records that other lanes have written.
-pub const COUNT_OF_OTHERS: u32 = 48;
+/// Bytes of shared memory that the probes of a warp need.
+pub const SHARED_BYTES: u32 = 16;
 
 /// The most bytes of a buffer, unless a single block needs more.
 const MOST_BYTES: u64 = 256 << 20;
@@ -31,7 +27,7 @@ pub struct Layout {
     /// Blocks with rings of their own: the first ones. The others share one set of rings, which is
     /// not read.
     pub blocks: u32,
-    /// Records of a warp's first lane in a ring, a power of two. Later ones replace the oldest.
+    /// Records of a ring, a power of two. Later ones replace the oldest.
     pub records: u32,
 }
 
@@ -68,7 +64,7 @@ impl Layout {
 }
 
 fn ring_bytes(records: u32) -> u64 {
-    u64::from(HEADER_BYTES) + u64::from(records + OTHERS) * u64::from(RECORD_BYTES)
+    u64::from(HEADER_BYTES) + u64::from(records) * u64::from(RECORD_BYTES)
 }
 
 /// A moment, by two clocks.
@@ -90,11 +86,8 @@ pub struct Header {
     pub end: Stamp,
     /// The multiprocessor.
     pub multiprocessor: u32,
-    /// The number of records that the warp's first lane has written, also of those that were
-    /// replaced.
+    /// The number of records written, also of those that were replaced.
     pub count: u32,
-    /// The same of the other lanes.
-    pub count_of_others: u32,
     /// The address of the block's dynamic shared memory.
     pub shared: u32,
 }
@@ -110,7 +103,6 @@ impl Header {
             multiprocessor: word(bytes, 32)?,
             count: word(bytes, 36)?,
             shared: word(bytes, 40)?,
-            count_of_others: word(bytes, COUNT_OF_OTHERS as usize)?,
         };
         began.then_some(header)
     }
@@ -167,9 +159,9 @@ mod tests {
         let record = Record { end: 5, cycles: 90, site: 7, operand: 0x408 };
         assert_eq!(Record::decode(&words(&[5, 90, 7, 0x408])), Some(record));
         assert_eq!(Record::decode(&words(&[7, 0])), None);
-        let begun = words(&[1, 0, 2, 0, 3, 0, 4, 0, 9, 2, 1024, 1, 5, 0, 0, 0]);
+        let begun = words(&[1, 0, 2, 0, 3, 0, 4, 0, 9, 2, 1024, 1, 0, 0, 0, 0]);
         let [begin, end] = [(1, 2), (3, 4)].map(|(cycles, nanoseconds)| Stamp { cycles, nanoseconds });
-        let header = Header { begin, end, multiprocessor: 9, count: 2, shared: 1024, count_of_others: 5 };
+        let header = Header { begin, end, multiprocessor: 9, count: 2, shared: 1024 };
         assert_eq!(Header::decode(&begun), Some(header));
         assert_eq!(Header::decode(&[0; 64]), None);
     }

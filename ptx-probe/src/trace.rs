@@ -8,7 +8,7 @@ pub use tma_model::timeline::Row;
 
 use crate::clock::Clock;
 use crate::instrument::Instrumented;
-use crate::ring::{HEADER_BYTES, Header, Layout, OTHERS, RECORD_BYTES, Record};
+use crate::ring::{HEADER_BYTES, Header, Layout, RECORD_BYTES, Record};
 use crate::site::{Awaited, Direction, Site, SiteKind};
 
 /// The records of a launch.
@@ -154,27 +154,15 @@ impl Ring {
         let start = usize::try_from(number * layout.ring_bytes()).ok()?;
         let bytes = buffer.get(start..start + layout.ring_bytes() as usize)?;
         let header = Header::decode(bytes)?;
-        let records = bytes.get(HEADER_BYTES as usize..)?;
-        let (first, others) = records.split_at_checked((layout.records * RECORD_BYTES) as usize)?;
-        let (mut records, lost) = part(first, layout.records, header.count, &header);
-        let (more, more_lost) = part(others, OTHERS, header.count_of_others, &header);
-        if !more.is_empty() {
-            records.extend(more);
-            records.sort_by_key(|(_, end)| *end);
-        }
-        Some(Self { block, warp, header, records, lost: u64::from(lost) + u64::from(more_lost) })
+        let kept = header.count.min(layout.records);
+        let records = (header.count - kept..header.count).filter_map(|index| {
+            let at = HEADER_BYTES + (index & (layout.records - 1)) * RECORD_BYTES;
+            Record::decode(bytes.get(at as usize..)?)
+        });
+        let lost = header.count - kept;
+        let records = with_full_ends(records.collect(), &header, lost > 0);
+        Some(Self { block, warp, header, records, lost: lost.into() })
     }
-}
-
-/// Decodes a part of a ring with room for `most` records, of which `count` were written. Returns
-/// them with their ends, and how many were replaced.
-fn part(bytes: &[u8], most: u32, count: u32, header: &Header) -> (Vec<(Record, u64)>, u32) {
-    let lost = count - count.min(most);
-    let records = (lost..count).filter_map(|index| {
-        let at = (index & (most - 1)) * RECORD_BYTES;
-        Record::decode(bytes.get(at as usize..)?)
-    });
-    (with_full_ends(records.collect(), header, lost > 0), lost)
 }
 
 /// Extends the ends of records to 64 bits. Between two records of a warp less than 2³¹ cycles pass,
@@ -335,7 +323,7 @@ mod tests {
     fn clocks_are_extended_from_either_end() {
         let stamp = |cycles| Stamp { cycles, nanoseconds: 0 };
         let (begin, end) = (stamp((7 << 32) - 10), stamp((7 << 32) + 100));
-        let header = Header { begin, end, multiprocessor: 0, count: 2, shared: 0, count_of_others: 0 };
+        let header = Header { begin, end, multiprocessor: 0, count: 2, shared: 0 };
         let records = [u32::MAX - 4, 20].map(|end| Record { end, cycles: 0, site: 0, operand: 0 });
         for missing in [false, true] {
             let ends = with_full_ends(records.to_vec(), &header, missing).into_iter().map(|(_, end)| end);

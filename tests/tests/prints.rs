@@ -89,7 +89,7 @@ fn ptxas_serialises_no_kernel_that_prints() {
     let layout = ptx_probe::ring::Layout::of(132, 128).expect("a layout");
     let entry = mma_prints::SPEC.entry;
     let shared = mma_prints::SPEC.shared_bytes;
-    let probed = ptx_probe::instrument(text, entry, 1 << 33, layout).expect("the compiler's PTX").ptx;
+    let probed = ptx_probe::instrument(text, entry, shared, 1 << 33, layout).expect("the compiler's PTX").ptx;
     let watched = ptx_probe::watch::watch(text, entry, shared, 1 << 33, 1_000_000_000);
     for text in [probed, watched.expect("the compiler's PTX").ptx] {
         let printing = without_calls(&text, 1 << 32, WORDS).expect("the compiler's PTX");

@@ -191,11 +191,13 @@ fn changed(change: impl FnOnce(KernelParts) -> KernelParts) -> &'static KernelSp
 }
 
 #[test]
-fn probes_take_no_shared_memory() -> anyhow::Result<()> {
+fn probes_count_in_the_blocks_that_fit() -> anyhow::Result<()> {
     let device = Device::simulator();
+    // Two warps have probes: 16 bytes each.
     let half = changed(|parts| KernelParts { shared_bytes: 113 * 1024, ..parts });
     let (plain, traced) = (device.resident_blocks(half)?, device.with().trace().resident_blocks(half)?);
-    assert_eq!(plain, traced);
+    assert_eq!(plain, 2 * traced);
+    assert_eq!(device.with().trace().resident_blocks(half)?, traced);
 
     let whole = changed(|parts| KernelParts { shared_bytes: 227 * 1024, ..parts });
     let numbers = device.tensor(&NUMBERS, [NUMBERS.len()])?;
@@ -203,8 +205,10 @@ fn probes_take_no_shared_memory() -> anyhow::Result<()> {
     let mut launch_whole = |on: &With<'_>, spec| {
         launch(on, spec, Grid::x(1), &[Arg::global(numbers.slice()), Arg::global_mut(counts.slice_mut())])
     };
-    let trace = only_trace(|| Ok(launch_whole(&device.with().trace(), whole)?))?;
-    assert!(!trace.intervals.is_empty());
+    launch_whole(&device.with(), whole)?;
+    let error = launch_whole(&device.with().trace(), whole).expect_err("no room for probes");
+    assert_eq!(error.code(), "TMA0631");
+    assert!(error.to_string().contains("232480 bytes of shared memory, 32 of them for probes"), "{error}");
 
     let nothing = changed(|parts| KernelParts { ptx: "", ..parts });
     let error = launch_whole(&device.with().trace(), nothing).expect_err("there is no PTX");
@@ -325,7 +329,7 @@ fn ptxas_accepts_probes_and_limits() {
         kernels.dedup_by_key(|kernel| kernel.name.split("::").next().map(str::to_owned));
         let texts = kernels.iter().flat_map(|kernel| {
             let layout = ptx_probe::ring::Layout::of(132, 384).expect("a layout");
-            let probed = ptx_probe::instrument(&kernel.text, &kernel.entry, 1 << 32, layout);
+            let probed = ptx_probe::instrument(&kernel.text, &kernel.entry, 0, 1 << 32, layout);
             let watched = ptx_probe::watch::watch(&kernel.text, &kernel.entry, 0, 1 << 32, 1_000_000_000);
             [
                 (kernel.name.clone(), probed.expect("the compiler's PTX").ptx),

@@ -120,16 +120,20 @@ pub(crate) fn launch(
     run: impl FnOnce(&Stream, &'static KernelSpec) -> Result<(), Error>,
 ) -> Result<(), Error> {
     // A kernel without PTX, or for another device, is that error.
-    properties(device).accept(spec)?;
+    let properties = properties(device);
+    properties.accept(spec)?;
     let refused = |why| Error::Trace { kernel: spec.name, why };
     let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product();
     let layout =
         Layout::of(blocks, volume(spec.threads)).map_err(|why| refused(TraceError::Ptx(why.to_string())))?;
     let buffer = device.zeros::<u8, 1>([layout.bytes() as usize])?;
-    let mut probed = ptx_probe::instrument(spec.ptx, spec.entry, buffer.as_ptr(), layout)
+    let mut probed = ptx_probe::instrument(spec.ptx, spec.entry, spec.shared_bytes, buffer.as_ptr(), layout)
         .map_err(|why| refused(TraceError::Ptx(why.to_string())))?;
     // SAFETY: besides what `spec` promises, the kernel writes to the buffer.
-    let spec_with_probes = unsafe { spec.rewritten(std::mem::take(&mut probed.ptx), spec.shared_bytes) };
+    let spec_with_probes = unsafe { spec.rewritten(std::mem::take(&mut probed.ptx), probed.shared_bytes) };
+    if let Some(why) = properties.lack_of_room(spec, spec_with_probes, "probes") {
+        return Err(refused(TraceError::SharedMemory(why)));
+    }
 
     let stream = device.stream()?;
     let _scratch = warm_up(device, &stream, spec_with_probes, shape)?;
@@ -180,9 +184,10 @@ pub(crate) fn counted(
     }
     let refused = |why: ProbeError| Error::Trace { kernel: spec.name, why: TraceError::Ptx(why.to_string()) };
     let layout = Layout::of(1, volume(spec.threads)).map_err(refused)?;
-    let probed = ptx_probe::instrument(spec.ptx, spec.entry, 0, layout).map_err(refused)?;
+    let probed =
+        ptx_probe::instrument(spec.ptx, spec.entry, spec.shared_bytes, 0, layout).map_err(refused)?;
     // SAFETY: it is not launched.
-    let with_probes = unsafe { spec.rewritten(probed.ptx, spec.shared_bytes) };
+    let with_probes = unsafe { spec.rewritten(probed.ptx, probed.shared_bytes) };
     counted.push((spec, with_probes));
     Ok(Some(with_probes))
 }

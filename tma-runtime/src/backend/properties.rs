@@ -40,6 +40,24 @@ impl Properties {
         let (bytes, limit) = (spec.shared_bytes, self.shared_bytes);
         if bytes > limit { Err(Error::SharedMemory { kernel, bytes, limit }) } else { Ok(()) }
     }
+
+    /// Returns why a block has too little shared memory for what was added to a kernel: `purpose`.
+    #[cfg(feature = "trace")]
+    pub(crate) fn lack_of_room(
+        &self,
+        kernel: &KernelParts,
+        rewritten: &KernelParts,
+        purpose: &str,
+    ) -> Option<String> {
+        let (bytes, limit) = (rewritten.shared_bytes, self.shared_bytes);
+        let more = bytes.saturating_sub(kernel.shared_bytes);
+        (bytes > limit).then(|| {
+            format!(
+                "its block needs {bytes} bytes of shared memory, {more} of them for {purpose}, but this \
+                 device has at most {limit}; use smaller tiles or fewer stages"
+            )
+        })
+    }
 }
 
 #[cfg(test)]

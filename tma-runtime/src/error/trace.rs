@@ -15,6 +15,10 @@ pub enum TraceError {
     #[error("its waits are limited as well; ask for one of the two")]
     Limited,
 
+    /// The probes need more shared memory than a block has left. The text has the sizes.
+    #[error("{0}")]
+    SharedMemory(String),
+
     /// The PTX has no place for probes.
     #[error("{0}; compile the kernel with this project's build script")]
     Ptx(String),

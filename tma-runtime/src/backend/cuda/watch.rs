@@ -4,7 +4,7 @@
 use super::context::Context;
 use super::driver::{PageLocked, RelaxedCaptures};
 use crate::error::{DeadlockReport, Error};
-use crate::spec::KernelSpec;
+use crate::spec::{KernelParts, KernelSpec};
 use ptx_probe::watch::{Report, WORDS, Watched, describe, shared_bytes_with_limits, watch};
 use std::ptr;
 use std::time::Duration;
@@ -55,14 +55,9 @@ impl Context {
 
     /// Returns why a kernel has no room for limits, if it has none.
     fn refuses_limits(&self, original: &'static KernelSpec) -> Option<String> {
-        let bytes = shared_bytes_with_limits(original.shared_bytes);
-        let (more, limit) = (bytes - original.shared_bytes, self.properties().shared_bytes);
-        (bytes > limit).then(|| {
-            format!(
-                "its block needs {bytes} bytes of shared memory, {more} of them for limits of waits, but \
-                 this device has at most {limit}; use smaller tiles or fewer stages"
-            )
-        })
+        let shared_bytes = shared_bytes_with_limits(original.shared_bytes);
+        let with_limits = KernelParts { shared_bytes, ..*original.parts() };
+        self.properties().lack_of_room(original, &with_limits, "limits of waits")
     }
 
     /// Makes a kernel with limits. The inner error says why its PTX cannot have any.
