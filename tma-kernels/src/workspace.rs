@@ -1,5 +1,6 @@
 //! Workspaces in the caller's memory.
 
+use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 use tma_runtime::{Error, Scalar};
 
@@ -29,13 +30,15 @@ pub(crate) fn write_too_small(
 #[derive(Debug)]
 pub(crate) struct GivenMemory<'a> {
     device: &'a Device,
+    /// The stream on which zeros are written. Without one, they are there at once.
+    stream: Option<&'a Stream>,
     address: u64,
 }
 
 impl<'a> GivenMemory<'a> {
     /// Returns the memory from an address on, which begins at a multiple of [`ALIGNMENT`].
-    pub(crate) fn new(device: &'a Device, address: u64) -> Self {
-        Self { device, address }
+    pub(crate) fn new(on: &'a impl LaunchOn, address: u64) -> Self {
+        Self { device: on.device(), stream: on.stream(), address }
     }
 
     /// Returns the address after what has been cut off.
@@ -63,7 +66,10 @@ impl<'a> GivenMemory<'a> {
     pub(crate) unsafe fn zeros<T: Scalar>(&mut self, len: usize) -> Result<DeviceTensor<T, 1>, Error> {
         // SAFETY: as the caller promises.
         let mut tensor = unsafe { self.take(len)? };
-        tensor.fill_bytes(0)?;
+        match self.stream {
+            Some(stream) => tensor.fill_bytes_on(0, stream)?,
+            None => tensor.fill_bytes(0)?,
+        }
         Ok(tensor)
     }
 }

@@ -1,15 +1,16 @@
 //! Calls of operators: on the GPU that has the tensors, or on the simulator with copies of tensors
 //! in host memory.
 
+use std::cell::RefCell;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
-use tma_runtime::{Device, Stream};
+use tma_runtime::{Device, DeviceTensor, Stream};
 
 use crate::argument::Base;
 use crate::failure::Failure;
-use crate::operator::{Call, Operator, Values};
+use crate::operator::{Allocate, Call, Operator, Values};
 use crate::value::{Place, Value};
 
 /// Runs an operator on the values of its arguments, followed by its results.
@@ -18,11 +19,13 @@ use crate::value::{Place, Value};
 ///
 /// Each tensor is memory of its shape and strides, which stays allocated until what the call queues
 /// has run. Until then nothing else uses tensors that are written or results, and nothing writes
-/// the others. The stream is one of the tensors' GPU, or null for its default stream.
+/// the others. The stream is one of the tensors' GPU, or null for its default stream. `memory`
+/// allocates there for what is queued on that stream; without it, the runtime does.
 pub(crate) unsafe fn run(
     operator: &Operator,
     values: &[Value<'_>],
     stream: *mut c_void,
+    memory: Option<&dyn Allocate>,
 ) -> Result<(), Failure> {
     let place = place(operator, values)?;
     let work = || match place {
@@ -30,7 +33,9 @@ pub(crate) unsafe fn run(
             let device = Device::cuda(ordinal)?;
             // SAFETY: as the caller promises.
             let stream = unsafe { Stream::from_raw(&device, stream)? };
-            (operator.parts.run)(&Values { values, device: &device }, &Call { stream: &stream })
+            let own = DeviceMemory::of(&device);
+            let call = Call { stream: &stream, memory: memory.unwrap_or(&own) };
+            (operator.parts.run)(&Values { values, device: &device }, &call)
         }
         // SAFETY: as the caller promises.
         Place::Host => unsafe { simulated(operator, values) },
@@ -46,6 +51,28 @@ pub(crate) unsafe fn run(
                 operator.parts.name
             )))
         }
+    }
+}
+
+/// Memory of a device. Freeing it waits until what is queued has run.
+#[derive(Debug)]
+struct DeviceMemory<'a> {
+    device: &'a Device,
+    tensors: RefCell<Vec<DeviceTensor<u8, 1>>>,
+}
+
+impl<'a> DeviceMemory<'a> {
+    fn of(device: &'a Device) -> Self {
+        Self { device, tensors: RefCell::default() }
+    }
+}
+
+impl Allocate for DeviceMemory<'_> {
+    fn allocate(&self, bytes: usize) -> Result<u64, Failure> {
+        let tensor = self.device.zeros([bytes])?;
+        let address = tensor.as_ptr();
+        self.tensors.borrow_mut().push(tensor);
+        Ok(address)
     }
 }
 
@@ -121,7 +148,9 @@ unsafe fn simulated(operator: &Operator, values: &[Value<'_>]) -> Result<(), Fai
         tensor.data = copy.as_ptr() + shift as u64;
         copies.push((field.kind.base == Base::TensorMut, original, shift, *tensor, copy));
     }
-    (operator.parts.run)(&Values { values: &moved, device: &device }, &Call { stream: &stream })?;
+    let memory = DeviceMemory::of(&device);
+    let call = Call { stream: &stream, memory: &memory };
+    (operator.parts.run)(&Values { values: &moved, device: &device }, &call)?;
     for (is_written, original, shift, tensor, copy) in copies {
         if is_written {
             let bytes = copy.to_vec()?;

@@ -90,6 +90,13 @@ impl<'a> Values<'a> {
 #[derive(Debug)]
 pub struct Call<'a> {
     pub(crate) stream: &'a Stream,
+    pub(crate) memory: &'a dyn Allocate,
+}
+
+/// An allocator of memory for what a call has queued, which is freed after that has run.
+pub(crate) trait Allocate: std::fmt::Debug {
+    /// Returns the address of some bytes.
+    fn allocate(&self, bytes: usize) -> Result<u64, Failure>;
 }
 
 impl Call<'_> {
@@ -102,6 +109,17 @@ impl Call<'_> {
     /// Returns the device that has all tensors of the call.
     pub fn device(&self) -> &Device {
         self.stream.device()
+    }
+
+    /// Returns the address of memory that is not initialised, a multiple of 128. PyTorch allocates it
+    /// for tensors of PyTorch. Nothing else uses it until what the call queues has run, also as part
+    /// of a graph. It is freed then.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`], or `TMA0566` if PyTorch could not allocate it.
+    pub fn memory(&self, bytes: usize) -> Result<u64, Failure> {
+        self.memory.allocate(bytes)
     }
 
     /// Returns whether the call is recorded in a CUDA graph, to run later.

@@ -45,6 +45,8 @@ macro_rules! operator_of_scores {
     };
 }
 
+pub(crate) use operator_of_scores;
+
 operator_of_scores! {
     /// Returns softmax(q · kᵀ · scale) · v, without writing the scores to memory.
     ///
@@ -168,12 +170,12 @@ impl AttentionBackward<'_> {
 }
 
 /// The options of scores.
-struct Scores {
-    causal: bool,
-    scale: Option<f32>,
-    window: Option<usize>,
-    window_after: Option<usize>,
-    soft_cap: Option<f32>,
+pub(crate) struct Scores {
+    pub(crate) causal: bool,
+    pub(crate) scale: Option<f32>,
+    pub(crate) window: Option<usize>,
+    pub(crate) window_after: Option<usize>,
+    pub(crate) soft_cap: Option<f32>,
 }
 
 /// The arguments and results of a forward pass.
@@ -212,6 +214,6 @@ impl Forward<'_> {
     }
 }
 
-fn refused(q: &Tensor<'_>) -> Failure {
+pub(crate) fn refused(q: &Tensor<'_>) -> Failure {
     q.refuse("has neither bfloat16 nor float16; convert `q`, `k` and `v`")
 }

@@ -1,15 +1,12 @@
 //! GEMMs.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::sync::{Mutex, PoisonError};
-
 use tma_kernels::gemm::{Activation, GemmOptions, Product, Workspace, gemm};
 use tma_python::{Call, Failure, Tensor, TensorMut, operator};
 use tma_runtime::TensorView;
-use tma_runtime::layout::DeviceId;
 use tma_runtime::prelude::*;
 use tma_runtime::spec::Scalar;
+
+use crate::workspaces::Workspaces;
 
 operator! {
     /// Returns activation(alpha · a · b + residual + bias).
@@ -168,21 +165,14 @@ fn named(activation: &str) -> Result<Activation, Failure> {
     }
 }
 
-/// Passes the workspace of the call's stream, in which GEMMs run one after the other. A graph may
-/// run beside that stream, so a GEMM that is captured has none, and shares no sums.
+/// Passes a workspace. A captured GEMM has none, and shares no sums.
 fn with_workspace<R>(
     call: &Call<'_>,
     queue: impl FnOnce(Option<&mut Workspace>) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
-    static WORKSPACES: Mutex<Option<HashMap<(DeviceId, usize), Workspace>>> = Mutex::new(None);
+    static WORKSPACES: Workspaces<Workspace> = Workspaces::new();
     if call.is_capturing()? {
         return queue(None);
     }
-    let mut workspaces = WORKSPACES.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = (call.device().id(), call.stream().raw().addr());
-    let workspace = match workspaces.get_or_insert_default().entry(key) {
-        Entry::Occupied(known) => known.into_mut(),
-        Entry::Vacant(unknown) => unknown.insert(Workspace::empty(call.device())?),
-    };
-    queue(Some(workspace))
+    WORKSPACES.with(call, || Ok(Workspace::empty(call.device())?), |workspace| queue(Some(workspace)))
 }

@@ -1,13 +1,16 @@
 //! The functions of `tma-kernels` as operators for Python: `cargo tma wheel` packs them.
 
 mod attention;
+mod cached;
 mod gemm;
 mod model;
 mod scaled;
+mod workspaces;
 
 pub use attention::{Attention, AttentionBackward, AttentionWithLse};
+pub use cached::{Append, AttentionCached};
 pub use gemm::{Gemm, GemmInPlace};
-pub use model::{AddRmsNorm, Append, RmsNorm, RotaryEmbedding};
+pub use model::{AddRmsNorm, RmsNorm, RotaryEmbedding};
 pub use scaled::GemmScaled;
 
 tma_python::library!(
@@ -21,4 +24,5 @@ tma_python::library!(
     AddRmsNorm,
     RotaryEmbedding,
     Append,
+    AttentionCached,
 );

@@ -1,6 +1,6 @@
 //! The layers of a transformer between its GEMMs.
 
-use tma_kernels::cached::{AppendOptions, AttentionElement, KeyValueCacheMut, RotaryLayout, append};
+use tma_kernels::cached::{AttentionElement, RotaryLayout};
 use tma_kernels::model::{ModelElement, NormOptions, RotaryAngles, rms_norm, rotary, rotary_backward};
 use tma_python::{Call, Failure, Tensor, TensorMut, operator};
 use tma_runtime::TensorView;
@@ -143,50 +143,5 @@ impl RotaryEmbedding<'_> {
             false => Ok(rotary(call.stream(), x, positions, y, angles)?),
             true => Ok(rotary_backward(call.stream(), x, positions, y, angles)?),
         }
-    }
-}
-
-operator! {
-    /// Writes new keys and values to a cache.
-    ///
-    /// `k` and `v` are batch × heads × tokens × depth, of bfloat16 or float16. `keys` and `values`
-    /// are batch × heads × keys × depth or, with a `table`, pages × heads × rows × depth, with 16,
-    /// 32, 64, 128 or 256 rows per page. `lengths` has the number of keys of each sequence before the
-    /// call, or is None for empty sequences. `table` is batch × pages, the numbers of each
-    /// sequence's pages. `counts` has the number of valid tokens of each sequence. All three are of
-    /// int32, and are read on the device. A token beyond the cache is not written.
-    pub struct Append<'a>("append_") {
-        keys: TensorMut<'a>,
-        values: TensorMut<'a>,
-        k: Tensor<'a>,
-        v: Tensor<'a>,
-        lengths: Option<TensorView<'a, u32, 1>>,
-        table: Option<TensorView<'a, u32, 2>> = "None",
-        counts: Option<TensorView<'a, u32, 1>> = "None",
-    }
-}
-
-impl Append<'_> {
-    fn run(self, call: &Call<'_>) -> Result<(), Failure> {
-        match self.k.element() {
-            Scalar::Bf16 => self.of::<bf16>(call),
-            Scalar::F16 => self.of::<f16>(call),
-            _ => Err(self.k.refuse("has neither bfloat16 nor float16; convert `k` and `v`")),
-        }
-    }
-
-    fn of<T: AttentionElement>(self, call: &Call<'_>) -> Result<(), Failure> {
-        let Self { keys, values, k, v, lengths, table, counts } = self;
-        let (keys, values) = (keys.view::<T, 4>()?, values.view::<T, 4>()?);
-        let cache = match table {
-            Some(table) => KeyValueCacheMut::paged(keys, values, table),
-            None => KeyValueCacheMut::contiguous(keys, values),
-        };
-        let cache = match lengths {
-            Some(lengths) => cache.with_lengths(lengths),
-            None => cache,
-        };
-        let options = AppendOptions { counts, ..AppendOptions::default() };
-        Ok(append(call.stream(), k.view::<T, 4>()?, v.view::<T, 4>()?, cache, options)?)
     }
 }

@@ -223,6 +223,8 @@ def layers(device):
     refused(lambda: tma_kernels.rotary(x, positions, cos, sin, layout="half"), "TMA0566: `layout` is `half`")
     passed(f"{device}: rotary, with its gradient")
 
+
+def caches(device):
     k, v = (random(2, 2, 3, 64, device=device) for _ in "kv")
     lengths = torch.tensor([14, 0], device=device, dtype=torch.int32)
     table = torch.tensor([[2, 0], [1, 3]], device=device, dtype=torch.int32)
@@ -236,6 +238,37 @@ def layers(device):
             pages = paged[cache, table[i].long()].transpose(0, 1).flatten(1, 2)
             assert torch.equal(pages, plain[cache, i])
     passed(f"{device}: append_ to caches with and without pages")
+
+    q, lengths = random(2, 4, 3, 64, device=device), lengths + 3
+    seen = lambda keys: torch.arange(3, device=device)[:, None] + keys - 3 >= torch.arange(keys, device=device)
+
+    def wanted(keys, values, sinks=None, bias=None):
+        """Attention with a causal mask, of each sequence's own keys in float32."""
+        results = []
+        for i, length in enumerate(lengths.tolist()):
+            k, v = (each[i, :, :length].repeat_interleave(2, 0).float() for each in (keys, values))
+            scores = (q[i].float() @ k.mT / 8).masked_fill(~seen(length), -torch.inf)
+            if bias is not None:
+                scores = scores + bias[0, :, :, :length].float()
+            if sinks is not None:
+                scores = torch.cat([scores, sinks[:, None, None].expand(4, 3, 1)], -1)
+            results.append(scores.softmax(-1)[..., :length] @ v)
+        return torch.stack(results).to(q.dtype)
+
+    close(tma_kernels.attention_cached(q, *plain, lengths, causal=True), wanted(*plain))
+    close(tma_kernels.attention_cached(q, *paged, lengths, table=table, causal=True), wanted(*plain))
+    sinks, bias = torch.rand(4, device=device), random(1, 4, 3, 32, device=device)
+    found = tma_kernels.attention_cached(q, *plain, lengths, sinks=sinks, bias=bias, causal=True)
+    close(found, wanted(*plain, sinks, bias))
+    short, scales = plain.to(F8), [torch.rand(2, 2, device=device) for _ in "kv"]
+    found = tma_kernels.attention_cached(
+        q, *short, lengths, key_scales=scales[0], value_scales=scales[1], causal=True
+    )
+    close(found, wanted(*(each.float() * scale[:, :, None, None] for each, scale in zip(short, scales))))
+    call = lambda **options: lambda: tma_kernels.attention_cached(q, *plain, lengths, **options)
+    refused(call(key_scales=scales[0]), "TMA0566: `value_scales` is None")
+    refused(call(key_scales=scales[0], value_scales=scales[1]), "TMA0566: `key_scales` is for a cache of float8")
+    passed(f"{device}: attention_cached with and without pages, with factors, sinks and a bias")
 
 
 def errors(device):
@@ -277,6 +310,7 @@ def cases(device):
     yield "rotary", (make(40, 2, 64), positions, angles.cos(), angles.sin()), {"layout": "pairs"}, True
     cache, table = [torch.zeros(6, 2, 16, 64, device=device, dtype=q.dtype) for _ in "kv"], positions[:6].view(1, 6)
     yield "append_", (*cache, k, v, positions[3:4]), {"table": table}, False
+    yield "attention_cached", (q[:, :, :2], *cache, positions[40 - 1 :]), {"table": table, "causal": True}, False
 
 
 def differentiated(arguments, options):
@@ -434,7 +468,10 @@ def graphs():
     sdpa = torch.nn.functional.scaled_dot_product_attention
     reference = lambda: sdpa(q.float(), k.float(), v.float(), is_causal=True).bfloat16()
     compare("attention", [q, k, v], lambda: tma_kernels.attention(q, k, v, causal=True), reference)
-    passed("cuda: CUDA graphs of gemm, gemm_, gemm_scaled and attention")
+    q, lengths = q[:, :, :1].contiguous(), torch.tensor([512, 512], device="cuda", dtype=torch.int32)
+    reference = lambda: sdpa(q.float(), k.float(), v.float()).bfloat16()
+    compare("attention_cached", [q, k, v], lambda: tma_kernels.attention_cached(q, k, v, lengths), reference)
+    passed("cuda: CUDA graphs of gemm, gemm_, gemm_scaled, attention and attention_cached")
 
 
 def attempt(test, *arguments):
@@ -453,7 +490,7 @@ def run_on(device):
     attempt(gemm_gradients, device, 512 if is_gpu else 64)
     attempt(attentions, device, 512 if is_gpu else 64)
     attempt(attention_gradients, device, 300 if is_gpu else 40)
-    for test in (layers, errors, opchecks, by_dlpack):
+    for test in (layers, caches, errors, opchecks, by_dlpack):
         attempt(test, device)
     for backend in ("aot_eager", "inductor") if is_gpu else ("aot_eager",):
         attempt(compiled, device, backend)

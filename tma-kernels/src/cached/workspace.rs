@@ -8,7 +8,7 @@ use super::{
     AttentionElement, CacheElement, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache,
 };
 use crate::workspace::{GivenMemory, bytes_of};
-use tma_runtime::launch::MapArg;
+use tma_runtime::launch::{LaunchOn, MapArg};
 
 /// Memory through which the blocks of [`cached_attention`](super::cached_attention) exchange parts
 /// of results. Only one call may use it at a time: give each stream its own.
@@ -79,8 +79,8 @@ impl CacheWorkspace {
     }
 
     /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated: the greatest
-    /// number that any of the calls needs. It never grows. Part of it is filled with zeros now. The
-    /// address is a multiple of 128.
+    /// number that any of the calls needs. It never grows. Part of it is filled with zeros: on a
+    /// stream, before what is queued there later, else now. The address is a multiple of 128.
     ///
     /// ```
     /// use tma_kernels::cached::{CacheWorkspace, CachedAttentionOptions, KeyValueCache, cached_attention};
@@ -114,7 +114,7 @@ impl CacheWorkspace {
     /// [`CachedAttentionError::Workspace`] if there are too few bytes for any call, and the errors
     /// of [`DeviceTensor::from_raw`].
     pub unsafe fn from_raw(
-        device: &Device,
+        on: &impl LaunchOn,
         address: u64,
         bytes: usize,
     ) -> Result<Self, CachedAttentionError> {
@@ -122,7 +122,7 @@ impl CacheWorkspace {
             return Err(CachedAttentionError::Workspace { found: bytes, wanted: bytes_of_chunks(1) });
         };
         let sums = of_chunks / BYTES_OF_CHUNK * CHUNK;
-        let mut memory = GivenMemory::new(device, address);
+        let mut memory = GivenMemory::new(on, address);
         // SAFETY: as the caller promises, for no more bytes than are given.
         unsafe {
             Ok(Self {

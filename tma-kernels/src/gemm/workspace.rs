@@ -2,6 +2,7 @@
 
 use super::{GemmError, tile};
 use crate::workspace::{GivenMemory, bytes_of};
+use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 /// The elements of the sums of a warpgroup at most: 64 × 256.
@@ -43,7 +44,8 @@ impl Workspace {
     }
 
     /// Makes a workspace of memory that another library has allocated: of [`bytes`](Self::bytes),
-    /// or of fewer for small GEMMs. It never grows. Part of it is filled with zeros now.
+    /// or of fewer for small GEMMs. It never grows. Part of it is filled with zeros: on a stream,
+    /// before what is queued there later, else now.
     ///
     /// The address is a multiple of 128.
     ///
@@ -72,11 +74,11 @@ impl Workspace {
     /// # Errors
     ///
     /// The errors of [`DeviceTensor::from_raw`], and [`Error::KernelFault`].
-    pub unsafe fn from_raw(device: &Device, address: u64, bytes: usize) -> Result<Self, Error> {
+    pub unsafe fn from_raw(on: &impl LaunchOn, address: u64, bytes: usize) -> Result<Self, Error> {
         let warpgroups = bytes.saturating_sub(bytes_of_warpgroups(0)) / (SUMS * size_of::<f32>() + 4);
         let most = |&count: &usize| bytes_of_warpgroups(count) <= bytes;
         let warpgroups = [warpgroups, warpgroups.saturating_sub(1)].into_iter().find(most).unwrap_or(0);
-        let mut memory = GivenMemory::new(device, address);
+        let mut memory = GivenMemory::new(on, address);
         // SAFETY: as the caller promises, for no more bytes than are given.
         let (partials, tickets) = unsafe { (memory.take(warpgroups * SUMS)?, memory.zeros(warpgroups)?) };
         Ok(Self { partials, tickets, given: Some(bytes) })

@@ -81,7 +81,7 @@ impl Library {
             });
             let values: Vec<_> = read.collect::<Result<_, _>>()?;
             // SAFETY: as the caller promises.
-            unsafe { call::run(operator, &values, stream) }
+            unsafe { call::run(operator, &values, stream, None) }
         })
     }
 

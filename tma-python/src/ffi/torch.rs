@@ -4,6 +4,7 @@
 //! loaded, so one build works with every version from 2.10 on.
 //! Source: PyTorch, `torch/csrc/inductor/aoti_torch/c/shim.h` and `torch/csrc/stable/c/shim.h`.
 
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fmt::Display;
 use std::sync::OnceLock;
@@ -11,12 +12,14 @@ use std::{ptr, slice};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
+use tma_runtime::spec::Scalar;
+
 use super::is_tensor;
 use crate::argument::{Base, Kind};
 use crate::call;
 use crate::element;
 use crate::failure::Failure;
-use crate::operator::{Declared, Operator, Parts};
+use crate::operator::{Allocate, Declared, Operator, Parts};
 use crate::value::{Place, RawTensor, Value, row_major};
 
 /// `AtenTensorHandle`: an owned reference to a tensor.
@@ -219,6 +222,26 @@ impl Drop for Owned {
     }
 }
 
+/// Tensors of PyTorch that last as long as a call. PyTorch reuses their memory for what is queued
+/// later in the same stream.
+#[derive(Debug)]
+struct Temporary {
+    shims: &'static Shims,
+    place: Place,
+    owned: RefCell<Owned>,
+}
+
+impl Allocate for Temporary {
+    fn allocate(&self, bytes: usize) -> Result<u64, Failure> {
+        let handle = empty(self.shims, &[i64::try_from(bytes)?], Scalar::I8, self.place)?;
+        self.owned.borrow_mut().tensors.push(handle);
+        let mut address = ptr::null_mut();
+        // SAFETY: the tensor was just made.
+        checked(unsafe { (self.shims.data)(handle, &mut address) }, "tell an address")?;
+        Ok(address.expose_provenance() as u64)
+    }
+}
+
 fn call_boxed(operator: &'static Operator, stack: &mut [u64]) -> Result<(), Failure> {
     let shims = shims()?;
     let mut owned = Owned::default();
@@ -258,9 +281,11 @@ fn call_boxed(operator: &'static Operator, stack: &mut [u64]) -> Result<(), Fail
         values.push(unsafe { tensor(shims, result) }.map_err(Failure::library)?);
     }
     let stream = current_stream(shims, place)?;
+    let memory = Temporary { shims, place, owned: RefCell::default() };
+    let on_gpu = matches!(place, Place::Cuda(_)).then_some(&memory as &dyn Allocate);
     // SAFETY: PyTorch keeps the memory of tensors until what is queued in the current stream has
     // run, and orders what it does with them in that stream.
-    unsafe { call::run(operator, &values, stream)? };
+    unsafe { call::run(operator, &values, stream, on_gpu)? };
     drop(values);
     // The results belong to PyTorch now.
     for (word, result) in stack.iter_mut().zip(std::mem::take(&mut results.tensors)) {
@@ -369,12 +394,7 @@ unsafe fn tensor<'a>(shims: &Shims, handle: Handle) -> Result<Value<'a>, String>
 }
 
 /// Allocates a tensor in row-major order.
-fn empty(
-    shims: &Shims,
-    shape: &[i64],
-    element: tma_runtime::spec::Scalar,
-    place: Place,
-) -> Result<Handle, Failure> {
+fn empty(shims: &Shims, shape: &[i64], element: Scalar, place: Place) -> Result<Handle, Failure> {
     let (device, index) = match place {
         Place::Host => (CPU, 0),
         Place::Cuda(ordinal) => (CUDA, i32::try_from(ordinal)?),

@@ -173,7 +173,6 @@ impl Stream {
         match *self {}
     }
 
-    #[cfg(feature = "trace")]
     pub(crate) unsafe fn fill(&self, _to: u64, _byte: u8, _bytes: u64) -> Result<(), Error> {
         match *self {}
     }

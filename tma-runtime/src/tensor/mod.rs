@@ -277,6 +277,24 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
         }
     }
 
+    /// Queues that every byte of the tensor is set to `byte`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherDevice`], [`Error::KernelFault`] and [`Error::Driver`].
+    pub fn fill_bytes_on(&mut self, byte: u8, stream: &Stream) -> Result<(), Error> {
+        same_device("the tensor", self.device().id(), stream.device().id())?;
+        if self.is_empty() {
+            return Ok(());
+        }
+        match stream.backend() {
+            // SAFETY: the allocation has these bytes, and freeing it waits for the stream.
+            stream::Backend::Cuda(stream) => unsafe { stream.fill(self.as_ptr(), byte, self.bytes()) },
+            // The simulator runs everything at once.
+            stream::Backend::Sim => self.fill_bytes(byte),
+        }
+    }
+
     /// Sets every byte of the tensor to `byte`, once everything queued on the device has run.
     ///
     /// # Errors

@@ -393,3 +393,79 @@ def append_(
     sequence's pages. `counts` has the number of valid tokens of each sequence. All three are of
     int32, and are read on the device. A token beyond the cache is not written.
     """
+
+@overload
+def attention_cached(
+    q: SupportsDLPack,
+    keys: SupportsDLPack,
+    values: SupportsDLPack,
+    lengths: SupportsDLPack | None,
+    *,
+    table: SupportsDLPack | None = None,
+    key_scales: SupportsDLPack | None = None,
+    value_scales: SupportsDLPack | None = None,
+    slopes: SupportsDLPack | None = None,
+    bias: SupportsDLPack | None = None,
+    sinks: SupportsDLPack | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+    window: int | None = None,
+    window_after: int | None = None,
+    soft_cap: float | None = None,
+    out: None = None,
+    stream: int | None = None,
+) -> Array:
+    """Returns softmax(q · kᵀ · scale) · v over the keys and values of a cache, for one query of each
+    sequence or a few.
+
+    `q` is batch × heads × queries × depth, of bfloat16 or float16. `keys` and `values` are batch ×
+    heads × keys × depth or, with a `table`, pages × heads × rows × depth, with 16, 32, 64, 128 or
+    256 rows per page. They have the elements of `q`, or are of float8_e4m3fn, whose factors
+    `key_scales` and `value_scales` are pages or sequences × heads, where either extent may be 1.
+    There may be fewer heads of keys and values. `lengths` has the number of keys of each sequence,
+    or is None if all have as many as fit. `table` is batch × pages, the numbers of each sequence's
+    pages. Both are of int32, and are read on the device.
+
+    With `causal`, the last query of a sequence is at the position of its last key. `slopes`
+    (ALiBi) and `sinks` have a float32 for each head of queries. `bias` is added to the scores:
+    batch × heads × queries × keys, where any extent may be 1. The other options are those of
+    `attention`. It has no gradient.
+    """
+
+@overload
+def attention_cached(
+    q: SupportsDLPack,
+    keys: SupportsDLPack,
+    values: SupportsDLPack,
+    lengths: SupportsDLPack | None,
+    *,
+    table: SupportsDLPack | None = None,
+    key_scales: SupportsDLPack | None = None,
+    value_scales: SupportsDLPack | None = None,
+    slopes: SupportsDLPack | None = None,
+    bias: SupportsDLPack | None = None,
+    sinks: SupportsDLPack | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+    window: int | None = None,
+    window_after: int | None = None,
+    soft_cap: float | None = None,
+    out: _Out,
+    stream: int | None = None,
+) -> _Out:
+    """Returns softmax(q · kᵀ · scale) · v over the keys and values of a cache, for one query of each
+    sequence or a few.
+
+    `q` is batch × heads × queries × depth, of bfloat16 or float16. `keys` and `values` are batch ×
+    heads × keys × depth or, with a `table`, pages × heads × rows × depth, with 16, 32, 64, 128 or
+    256 rows per page. They have the elements of `q`, or are of float8_e4m3fn, whose factors
+    `key_scales` and `value_scales` are pages or sequences × heads, where either extent may be 1.
+    There may be fewer heads of keys and values. `lengths` has the number of keys of each sequence,
+    or is None if all have as many as fit. `table` is batch × pages, the numbers of each sequence's
+    pages. Both are of int32, and are read on the device.
+
+    With `causal`, the last query of a sequence is at the position of its last key. `slopes`
+    (ALiBi) and `sinks` have a float32 for each head of queries. `bias` is added to the scores:
+    batch × heads × queries × keys, where any extent may be 1. The other options are those of
+    `attention`. It has no gradient.
+    """

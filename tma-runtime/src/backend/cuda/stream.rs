@@ -152,10 +152,13 @@ impl Stream {
     ///
     /// The range of `bytes` bytes is valid until the operation has run.
     pub(crate) unsafe fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<(), Error> {
-        let _current = self.context.make_current()?;
         // SAFETY: as the caller promises; the stream is alive.
-        let filled = unsafe { self.context.driver.fill(to, byte, bytes as usize, self.raw()) };
-        filled.map_err(|code| self.context.failure("fill memory", code))
+        let fill = || unsafe { self.context.driver.fill(to, byte, bytes as usize, self.raw()) };
+        if self.raw().is_null() {
+            return self.context.on_default("fill memory", fill);
+        }
+        let _current = self.context.make_current()?;
+        fill().map_err(|code| self.context.failure("fill memory", code))
     }
 
     fn event(&self, timed: bool) -> Result<driver::Event, Error> {
