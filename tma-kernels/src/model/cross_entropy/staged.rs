@@ -85,27 +85,27 @@ pub mod pieces {
         end: u32,
         slopes: Slopes,
     ) {
+        // The element at the label is computed by itself: with a condition for each element, all of
+        // them would be in local memory.
+        let at = slopes.label.wrapping_sub(first);
+        let is_at_label = at < end * V as u32 && at / V as u32 % COMPUTING == thread_idx().x;
+        let mut of_label = [[0.0f32; 1]; 1];
+        if is_at_label {
+            of_label[0][0] = cast::<f32>(slot.get(at));
+        }
         let mut y = powers::<V, 4>(vectors_of::<FORM, V, WORDS, WHOLE>(words, end), slopes.base);
-        for k in unroll(0..4usize) {
-            for i in unroll(0..V) {
-                y[k][i] = fma(y[k][i], slopes.of_power, slopes.of_all);
-            }
-        }
-        if first <= slopes.label && slopes.label < first + end * V as u32 {
-            for k in unroll(0..4usize) {
-                let column = first + (thread_idx().x + k as u32 * COMPUTING) * V as u32;
-                for i in unroll(0..V) {
-                    if column + i as u32 == slopes.label {
-                        y[k][i] -= slopes.at_label;
-                    }
-                }
-            }
-        }
         for k in unroll(0..4u32) {
+            for i in unroll(0..V) {
+                y[k as usize][i] = fma(y[k as usize][i], slopes.of_power, slopes.of_all);
+            }
             let vector = thread_idx().x + k * COMPUTING;
             if WHOLE == 1 || vector < end {
                 slot.set_vec(vector * V as u32, rounded::<T, V>(y[k as usize]));
             }
+        }
+        if is_at_label {
+            let power = powers::<1, 1>(of_label, slopes.base)[0][0];
+            slot.set(at, cast::<T>(fma(power, slopes.of_power, slopes.of_all) - slopes.at_label));
         }
     }
 

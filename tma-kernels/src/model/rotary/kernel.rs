@@ -92,6 +92,7 @@ pub mod rows {
             firsts[h] = from.get_vec::<8>(starts[h] + columns.first as u64);
             seconds[h] = from.get_vec::<8>(starts[h] + second as u64);
         }
+        sync_warp(); // the compiler would move the loads behind the next condition
         if turn.position >= turn.known {
             return;
         }
