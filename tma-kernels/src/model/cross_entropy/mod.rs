@@ -6,13 +6,14 @@ mod linear;
 pub mod running;
 pub mod staged;
 
-use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
+use tma_runtime::Error;
+use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut, resident_blocks};
 use tma_runtime::prelude::*;
 
 use self::copies::slots::{MOST_PIECES, VECTORS};
 use self::kernel::rows::{self, KEPT, THREADS};
 pub use self::linear::{LinearGradients, LinearMemory, LinearOperands, linear_cross_entropy};
-use self::staged::pieces::{BLOCKS, losses_staged};
+use self::staged::pieces::losses_staged;
 use super::rows::{Rows, Strides, VECTOR_BYTES, fits, flat, flat_mut, without_instance};
 use super::sample::per_row;
 use super::{ModelElement, ModelError};
@@ -191,9 +192,11 @@ fn queue<T: ModelElement>(
     let in_place = u32::from(logits.is_none());
     let logits = logits.map(|logits| flat(logits, of_logits)).transpose()?;
     let gradients = gradients.map(|gradients| flat_mut(gradients, of_gradients)).transpose()?;
-    if let Some(shares) = Shares::of::<T>(rows, on.device().multiprocessors()) {
-        let key = losses_staged::Key { form: T::FORM, in_place };
-        losses_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
+    let key = losses_staged::Key { form: T::FORM, in_place };
+    let staged = losses_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?;
+    let resident = |blocks| resident_blocks(&dependent(on).cluster([blocks, 1, 1]), staged.spec());
+    if let Some(shares) = Shares::of::<T>(rows, resident)? {
+        staged.launch(
             dependent(on).cluster([shares.blocks, 1, 1]),
             Grid::x(shares.clusters * shares.blocks),
             logits,
@@ -254,17 +257,27 @@ impl Shares {
     /// Returns the shares of rows in the smallest clusters that have room for a row, and of which
     /// each has at least two rows: with fewer, the memory would wait for the first ones. There are
     /// none if rows are longer, or too short to keep the threads of a block busy.
-    fn of<T: ModelElement>(rows: Rows, multiprocessors: u32) -> Option<Self> {
+    ///
+    /// All clusters run at the same time: of as many blocks each, the device has `resident` blocks.
+    /// They can be fewer than the multiprocessors have room for, since a cluster has to fit in one of
+    /// the groups of these, and the others would wait for the first ones to end.
+    fn of<T: ModelElement>(
+        rows: Rows,
+        resident: impl Fn(u32) -> Result<u32, Error>,
+    ) -> Result<Option<Self>, Error> {
         let of_row = rows.columns / (VECTOR_BYTES / size_of::<T>()) as u32;
-        let with = |blocks: u32| {
+        for blocks in [1, 2, 4] {
             let vectors = of_row.div_ceil(blocks);
-            let clusters = (multiprocessors * BLOCKS / blocks).max(1);
-            Self { blocks, clusters, vectors, pieces: vectors.div_ceil(VECTORS) }
-        };
-        [1, 2, 4].into_iter().map(with).find(|shares| {
-            let fits = shares.vectors >= LEAST_VECTORS && shares.pieces <= MOST_PIECES;
-            fits && rows.count >= 2 * shares.clusters
-        })
+            let pieces = vectors.div_ceil(VECTORS);
+            if vectors < LEAST_VECTORS || pieces > MOST_PIECES {
+                continue;
+            }
+            let clusters = (resident(blocks)? / blocks).max(1);
+            if rows.count >= 2 * clusters {
+                return Ok(Some(Self { blocks, clusters, vectors, pieces }));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -352,7 +365,9 @@ mod tests {
     use super::*;
 
     fn shares<T: ModelElement>(shape: [usize; 2]) -> Result<Option<Shares>, ModelError> {
-        Ok(Shares::of::<T>(Rows::of(&shape)?, 132))
+        // Those of an H200.
+        let resident = |blocks| Ok(if blocks == 4 { 256 } else { 264 });
+        Ok(Shares::of::<T>(Rows::of(&shape)?, resident)?)
     }
 
     #[test]
@@ -361,8 +376,8 @@ mod tests {
         assert_eq!(shares::<bf16>([4096, 4096])?, of(1, 264, 512, 1));
         assert_eq!(shares::<bf16>([4096, 32_000])?, of(1, 264, 4000, 4));
         assert_eq!(shares::<bf16>([4096, 50_257])?, of(2, 132, 3141, 4));
-        assert_eq!(shares::<bf16>([2048, 131_072])?, of(4, 66, 4096, 4));
-        assert_eq!(shares::<bf16>([2048, 163_840])?, of(4, 66, 5120, 5));
+        assert_eq!(shares::<bf16>([2048, 131_072])?, of(4, 64, 4096, 4));
+        assert_eq!(shares::<bf16>([2048, 163_840])?, of(4, 64, 5120, 5));
         assert_eq!(shares::<bf16>([2048, 163_848])?, None);
         assert_eq!(shares::<f32>([2048, 81_924])?, None);
         assert_eq!(shares::<bf16>([4096, 1000])?, None);
@@ -375,7 +390,7 @@ mod tests {
         assert_eq!(blocks([528, 32_000])?, Some(1));
         assert_eq!(blocks([527, 32_000])?, Some(2));
         assert_eq!(blocks([263, 32_000])?, Some(4));
-        assert_eq!(blocks([131, 32_000])?, None);
+        assert_eq!(blocks([127, 32_000])?, None);
         assert_eq!(blocks([263, 4096])?, None);
         Ok(())
     }

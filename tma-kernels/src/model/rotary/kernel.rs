@@ -43,27 +43,9 @@ pub mod rows {
         pub step: u64,
     }
 
-    /// The angles of a token.
-    #[derive(Clone, Copy)]
-    pub struct Turn {
-        /// The token's position.
-        pub position: u32,
-        /// The number of positions that have angles.
-        pub known: u32,
-        /// The distance between the cosines of positions.
-        pub cos_step: u64,
-        /// The distance between the sines of positions.
-        pub sin_step: u64,
-        /// Whether columns are rotated by the opposite angles.
-        pub inverse: bool,
-    }
-
     /// Rotates the columns of a thread, or copies them. All is read before anything is written, so
-    /// that `to` may be `from`.
-    ///
-    /// Heads are loaded before anything waits for the position, and by loads without conditions: the
-    /// elements of a vector that may not be loaded are merged with zeros, which waits for the load
-    /// before the next one. A thread that has fewer heads or vectors loads one of them again.
+    /// that `to` may be `from`. Loads and stores have conditions instead of checks: with branches
+    /// in between, loads would wait for each other.
     #[tma_device]
     pub fn turn_heads<T: TileElement + Number, const PAIRS: bool>(
         from: Global<T>,
@@ -71,62 +53,51 @@ pub mod rows {
         to: Global<T>,
         of_to: Heads,
         columns: Columns,
-        cos: Global<f32>,
-        sin: Global<f32>,
-        turn: Turn,
+        angles: &Angles,
+        inverse: bool,
     ) {
-        let second = if columns.has_second { columns.second } else { columns.first };
+        let mut first = [[cast::<T>(0.0f32); 8]; 2];
+        let mut second = [[cast::<T>(0.0f32); 8]; 2];
         let end = from.len().saturating_sub(7);
-        let mut starts = [0u64; 2];
         for h in unroll(0..HEADS) {
-            let head = min(columns.head + h, columns.heads - 1);
+            let head = columns.head + h;
             let start = of_from.start + head as u64 * of_from.step;
-            if start + columns.first as u64 >= end || start + second as u64 >= end {
-                return;
+            let i = start + columns.first as u64;
+            if head < columns.heads && i < end {
+                first[h as usize] = from.get_vec::<8>(i);
             }
-            starts[h as usize] = start;
+            let j = start + columns.second as u64;
+            if head < columns.heads && columns.has_second && j < end {
+                second[h as usize] = from.get_vec::<8>(j);
+            }
         }
-        let mut firsts = [[cast::<T>(0.0f32); 8]; 2];
-        let mut seconds = [[cast::<T>(0.0f32); 8]; 2];
-        for h in unroll(0..HEADS as usize) {
-            firsts[h] = from.get_vec::<8>(starts[h] + columns.first as u64);
-            seconds[h] = from.get_vec::<8>(starts[h] + second as u64);
-        }
-        sync_warp(); // the compiler would move the loads behind the next condition
-        if turn.position >= turn.known {
-            return;
-        }
-        let mut angles = Angles { cos: [0.0; 8], sin: [0.0; 8] };
-        if columns.is_rotated {
-            let position = turn.position as u64;
-            angles.cos = angles_of::<PAIRS>(cos, position * turn.cos_step, columns.first);
-            angles.sin = angles_of::<PAIRS>(sin, position * turn.sin_step, columns.first);
-        }
-        if turn.inverse {
+        // After the loads of heads, which would otherwise wait for the angles.
+        let mut turned = Angles { cos: angles.cos, sin: angles.sin };
+        if inverse {
             for k in unroll(0..8usize) {
-                angles.sin[k] = -angles.sin[k];
+                turned.sin[k] = -angles.sin[k];
             }
         }
         let end = to.len().saturating_sub(7);
         for h in unroll(0..HEADS) {
-            let mut first = firsts[h as usize];
-            let mut second = seconds[h as usize];
+            let mut of_first = first[h as usize];
+            let mut of_second = second[h as usize];
             if columns.is_rotated {
                 if PAIRS {
-                    first = turned_pairs(first, &angles);
+                    of_first = turned_pairs(of_first, &turned);
                 } else {
-                    [first, second] = turned_halves(first, second, &angles);
+                    [of_first, of_second] = turned_halves(of_first, of_second, &turned);
                 }
             }
             let head = columns.head + h;
             let start = of_to.start + head as u64 * of_to.step;
             let i = start + columns.first as u64;
             if head < columns.heads && i < end {
-                to.set_vec(i, first);
+                to.set_vec(i, of_first);
             }
             let j = start + columns.second as u64;
             if head < columns.heads && columns.has_second && j < end {
-                to.set_vec(j, second);
+                to.set_vec(j, of_second);
             }
         }
     }
@@ -174,6 +145,9 @@ pub mod rows {
         let token = row / groups;
         let head = (row - token * groups) * HEADS;
         let position = positions.get(token as u64 * position_step);
+        if position >= known {
+            return;
+        }
         // A slot has one vector of adjacent pairs, or two of halves. The last ones are copied.
         let rotating = rotating_slots::<PAIRS>(rotated);
         let is_rotated = slot < rotating;
@@ -181,13 +155,17 @@ pub mod rows {
         let second = first + rotated / 2;
         let has_second = is_rotated && !PAIRS;
         let columns = Columns { head, heads, first, second, has_second, is_rotated };
-        let turn = Turn { position, known, cos_step: cos_position, sin_step: sin_position, inverse };
+        let mut angles = Angles { cos: [0.0; 8], sin: [0.0; 8] };
+        if is_rotated {
+            angles.cos = angles_of::<PAIRS>(cos, position as u64 * cos_position, first);
+            angles.sin = angles_of::<PAIRS>(sin, position as u64 * sin_position, first);
+        }
         let of_out = Heads { start: token as u64 * out_token, step: out_head };
         if let Some(x) = x {
             let of_x = Heads { start: token as u64 * x_token, step: x_head };
-            turn_heads::<T, PAIRS>(x, of_x, out, of_out, columns, cos, sin, turn);
+            turn_heads::<T, PAIRS>(x, of_x, out, of_out, columns, &angles, inverse);
         } else {
-            turn_heads::<T, PAIRS>(out, of_out, out, of_out, columns, cos, sin, turn);
+            turn_heads::<T, PAIRS>(out, of_out, out, of_out, columns, &angles, inverse);
         }
     }
 }
