@@ -63,7 +63,7 @@ pub mod pieces {
         pub of_power: f32,
         /// The gradient of every element beside that of its power.
         pub of_all: f32,
-        /// What the element at the label has less.
+        /// The part that is subtracted at the label.
         pub at_label: f32,
         /// The column of the label.
         pub label: u32,
