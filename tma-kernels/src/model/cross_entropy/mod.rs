@@ -366,7 +366,7 @@ mod tests {
 
     fn shares<T: ModelElement>(shape: [usize; 2]) -> Result<Option<Shares>, ModelError> {
         // Those of an H200.
-        let resident = |blocks| Ok(if blocks == 4 { 256 } else { 264 });
+        let resident = |blocks| Ok(if blocks == 4 { 248 } else { 264 });
         Ok(Shares::of::<T>(Rows::of(&shape)?, resident)?)
     }
 
@@ -376,8 +376,8 @@ mod tests {
         assert_eq!(shares::<bf16>([4096, 4096])?, of(1, 264, 512, 1));
         assert_eq!(shares::<bf16>([4096, 32_000])?, of(1, 264, 4000, 4));
         assert_eq!(shares::<bf16>([4096, 50_257])?, of(2, 132, 3141, 4));
-        assert_eq!(shares::<bf16>([2048, 131_072])?, of(4, 64, 4096, 4));
-        assert_eq!(shares::<bf16>([2048, 163_840])?, of(4, 64, 5120, 5));
+        assert_eq!(shares::<bf16>([2048, 131_072])?, of(4, 62, 4096, 4));
+        assert_eq!(shares::<bf16>([2048, 163_840])?, of(4, 62, 5120, 5));
         assert_eq!(shares::<bf16>([2048, 163_848])?, None);
         assert_eq!(shares::<f32>([2048, 81_924])?, None);
         assert_eq!(shares::<bf16>([4096, 1000])?, None);
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(blocks([528, 32_000])?, Some(1));
         assert_eq!(blocks([527, 32_000])?, Some(2));
         assert_eq!(blocks([263, 32_000])?, Some(4));
-        assert_eq!(blocks([127, 32_000])?, None);
+        assert_eq!(blocks([123, 32_000])?, None);
         assert_eq!(blocks([263, 4096])?, None);
         Ok(())
     }

@@ -12,7 +12,7 @@ pub mod batches {
 
     use crate::model::norm::staged::batches::copy_terms;
     use crate::model::stages::of_stages::{
-        Batches, height_of, load_batch, place, rounded, store_batch, unpacked, words_at,
+        Batches, height_of, load_batch, place, rounded, store_batch, unpacked,
     };
     use crate::model::sums::groups::{add_groups, leave};
     use crate::model::vectors::of_rows::{Part, Strides, Sums, row_sums};
@@ -200,21 +200,20 @@ pub mod batches {
             let has_weight = weight.is_some();
             let mut of_row = [[0.0f32; V]; K];
             let mut h = [[0.0f32; V]; K];
-            if K < 4 && mine.column < end {
+            if K < 4 {
                 for k in unroll(0..K as u32) {
-                    let exists = mine.column + k * mine.step < end;
-                    let vector = mine.vector + k * width;
-                    let of_vector = words_at(words[of_x], vector, mine.vector, exists);
-                    of_row[k as usize] = unpacked::<FORM, V>(of_vector);
-                    let of_vector = words_at(words[of_dy], vector, mine.vector, exists);
-                    h[k as usize] = unpacked::<FORM, V>(of_vector);
-                }
-                if has_weight {
-                    for k in unroll(0..K as u32) {
-                        let column = mine.column + k * mine.step;
-                        let column = if column < end { column } else { 0 };
-                        h[k as usize] =
-                            weighted::<FORM, V, WORDS>(h[k as usize], factor_words, column, one_plus_weight);
+                    let column = mine.column + k * mine.step;
+                    if column < end {
+                        let at = (mine.vector + k * width) * 4;
+                        [of_row[k as usize], h[k as usize]] = pair_at::<FORM, V, WORDS>(
+                            words[of_x],
+                            words[of_dy],
+                            at,
+                            factor_words,
+                            column,
+                            has_weight,
+                            one_plus_weight,
+                        );
                     }
                 }
             }
