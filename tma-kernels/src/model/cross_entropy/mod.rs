@@ -67,7 +67,7 @@ impl Default for CrossEntropyOptions<'_> {
 /// `logits` is rows × columns, of up to 2^26 columns. Rows may be apart, and begin anywhere, but the
 /// first one begins at a multiple of 16 bytes. Exponentials are taken relative to the greatest
 /// element and summed in `f32`, in an order that depends on the shape, the position of the row and the
-/// number of multiprocessors. A row with a NaN or +∞, or of -∞ alone, has a loss of NaN, and so has one whose label is
+/// device. A row with a NaN or +∞, or of -∞ alone, has a loss of NaN, and so has one whose label is
 /// neither a column nor ignored. A call allocates nothing and does not wait.
 ///
 /// ```
