@@ -21,7 +21,7 @@ pub fn tests() -> Vec<Test> {
                 .into_iter()
                 .try_for_each(|shape| losses(device, shape))
         }),
-        // Enough rows to stay in shared memory, in one block and in two, and longer ones.
+        // Enough rows to stay in shared memory, in one block, in two and in four, and too few.
         test("cross_entropy::many_rows", |device| {
             [[600, 32_000], [270, 50_257], [140, 131_072], [70, 151_936]]
                 .into_iter()

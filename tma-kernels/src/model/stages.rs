@@ -123,6 +123,24 @@ pub mod of_stages {
         Place { row, column: lane * elements, step: width * elements, vector }
     }
 
+    /// Returns the words of a vector of a buffer if the thread has it, or else zeros. The load has no
+    /// condition, so that those of several vectors do not wait for each other: a thread without the
+    /// vector loads another one of its own.
+    #[tma_device]
+    pub fn words_at<const WORDS: u32>(
+        from: SharedArray<u32, WORDS>,
+        vector: u32,
+        own: u32,
+        exists: bool,
+    ) -> [u32; 4] {
+        let words = from.get_vec::<4>(if exists { vector * 4 } else { own * 4 });
+        let mut found = [0u32; 4];
+        for i in unroll(0..4usize) {
+            found[i] = if exists { words[i] } else { 0 };
+        }
+        found
+    }
+
     /// Returns the elements of a vector. Those of 16 bits are `bf16` if `FORM` is 1, and otherwise
     /// `f16`.
     #[tma_device]

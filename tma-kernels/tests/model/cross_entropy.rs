@@ -219,8 +219,8 @@ fn every_shape_and_type() -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Enough rows to stay in shared memory: those of one block and of two, aligned and not, some of
-/// which are ignored.
+/// Enough rows to stay in shared memory: those of one block, of two and of four, aligned and not, some
+/// of which are ignored.
 #[test]
 fn rows_in_shared_memory() -> Result<(), ModelError> {
     let all = Constants { smoothing: 0.1, z_loss: 1e-3, factor: 0.5, is_mean: true };
@@ -229,9 +229,12 @@ fn rows_in_shared_memory() -> Result<(), ModelError> {
         all_forms(&Case::<f16>::new(shape, 8.0)?, Constants { factor: 1024.0, ..all })?;
         all_forms(&Case::<f32>::new(shape, 20.0)?, all)?;
     }
-    // The longest rows of two blocks, and longer ones, which stay in registers.
+    // Four whole pieces in each of two blocks, a fifth one, and the longest rows of four blocks.
     all_forms(&Case::<f32>::new(shape(8, 32_768, 4), 8.0)?, PLAIN)?;
-    all_forms(&Case::<bf16>::new(shape(8, 65_601, 0), 8.0)?, all)
+    all_forms(&Case::<bf16>::new(shape(8, 65_601, 0), 8.0)?, all)?;
+    all_forms(&Case::<f32>::new(shape(4, 81_920, 4), 8.0)?, PLAIN)?;
+    // Longer ones stay in registers.
+    all_forms(&Case::<bf16>::new(shape(4, 163_849, 0), 8.0)?, all)
 }
 
 /// Special values in rows that stay in shared memory.

@@ -16,18 +16,22 @@ use crate::random::{hash, noise_of};
 const MATRIX: usize = 4096 * 4096;
 const MATRICES: usize = 8;
 
-/// Logits of a vocabulary, and of one whose rows begin anywhere.
+/// Logits of vocabularies, for clusters of several sizes, and of one whose rows begin anywhere.
 const LOGITS: [usize; 2] = [2048, 131_072];
+const LONG_LOGITS: [usize; 2] = [2048, 151_936];
+const SHORT_LOGITS: [usize; 2] = [8192, 32_000];
 const ODD_LOGITS: [usize; 2] = [4096, 50_257];
 
 /// Norms and optimisers, losses and gradients.
-pub const CONTESTANTS: [Contestant; 7] = [
+pub const CONTESTANTS: [Contestant; 9] = [
     judged("sum_squares", squares),
     judged("adamw", |device| updated(device, false)),
     reported("adamw::step", |device| updated(device, true)),
     judged("cross_entropy", |device| losses(device, LOGITS)),
     judged("cross_entropy::gradient", gradient),
     judged("cross_entropy::in_place", |device| in_place(device, LOGITS)),
+    reported("cross_entropy::long", |device| in_place(device, LONG_LOGITS)),
+    reported("cross_entropy::short", |device| in_place(device, SHORT_LOGITS)),
     reported("cross_entropy::odd", |device| in_place(device, ODD_LOGITS)),
 ];
 

@@ -1,16 +1,19 @@
 //! Cross-entropy of logits with labels, and its gradient.
 
+pub mod copies;
 pub mod kernel;
 mod linear;
 pub mod running;
 pub mod staged;
 
-use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
+use tma_runtime::Error;
+use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut, resident_blocks};
 use tma_runtime::prelude::*;
 
+use self::copies::slots::{MOST_PIECES, VECTORS};
 use self::kernel::rows::{self, KEPT, THREADS};
 pub use self::linear::{LinearGradients, LinearMemory, LinearOperands, linear_cross_entropy};
-use self::staged::pieces::{BLOCKS, MOST_PIECES, VECTORS, losses_staged};
+use self::staged::pieces::losses_staged;
 use super::rows::{Rows, Strides, VECTOR_BYTES, fits, flat, flat_mut, without_instance};
 use super::sample::per_row;
 use super::{ModelElement, ModelError};
@@ -19,8 +22,8 @@ use crate::dependent::dependent;
 /// The blocks of a cluster at most.
 const MOST_BLOCKS: usize = 8;
 
-/// The vectors that a row has at least if it stays in shared memory: half of them would leave most
-/// threads of a block idle.
+/// The vectors that a block has at least of rows that stay in shared memory: half of them would leave
+/// most of its threads idle.
 const LEAST_VECTORS: u32 = 256;
 
 /// Options of [`cross_entropy`].
@@ -63,8 +66,8 @@ impl Default for CrossEntropyOptions<'_> {
 ///
 /// `logits` is rows × columns, of up to 2^26 columns. Rows may be apart, and begin anywhere, but the
 /// first one begins at a multiple of 16 bytes. Exponentials are taken relative to the greatest
-/// element and summed in `f32`, in an order that depends on the columns and the position of the row
-/// alone. A row with a NaN or +∞, or of -∞ alone, has a loss of NaN, and so has one whose label is
+/// element and summed in `f32`, in an order that depends on the shape, the position of the row and the
+/// device. A row with a NaN or +∞, or of -∞ alone, has a loss of NaN, and so has one whose label is
 /// neither a column nor ignored. A call allocates nothing and does not wait.
 ///
 /// ```
@@ -189,9 +192,11 @@ fn queue<T: ModelElement>(
     let in_place = u32::from(logits.is_none());
     let logits = logits.map(|logits| flat(logits, of_logits)).transpose()?;
     let gradients = gradients.map(|gradients| flat_mut(gradients, of_gradients)).transpose()?;
-    if let Some(shares) = Shares::of::<T>(rows, on.device().multiprocessors()) {
-        let key = losses_staged::Key { form: T::FORM, in_place };
-        losses_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
+    let key = losses_staged::Key { form: T::FORM, in_place };
+    let staged = losses_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?;
+    let resident = |blocks| resident_blocks(&dependent(on).cluster([blocks, 1, 1]), staged.spec());
+    if let Some(shares) = Shares::of::<T>(rows, resident)? {
+        staged.launch(
             dependent(on).cluster([shares.blocks, 1, 1]),
             Grid::x(shares.clusters * shares.blocks),
             logits,
@@ -202,8 +207,8 @@ fn queue<T: ModelElement>(
             valid,
             rows.count,
             rows.columns,
-            shares.pieces,
             shares.vectors,
+            shares.pieces,
             ignored,
             label_smoothing,
             z_loss,
@@ -242,25 +247,37 @@ struct Shares {
     blocks: u32,
     /// The clusters, each of which has several rows.
     clusters: u32,
-    /// The pieces of a block's share of a row.
-    pieces: u32,
-    /// The vectors of a piece.
+    /// The vectors of a block's share of a row.
     vectors: u32,
+    /// The pieces of a share.
+    pieces: u32,
 }
 
 impl Shares {
-    /// Returns the shares of rows, in one block if it has room for a row, or in a cluster of two.
-    /// There are none if rows are longer: larger clusters are slower than those that keep rows in
-    /// registers. Nor are there any if rows are too short to keep the threads of a block busy, or so few that the
-    /// memory would wait for the first ones.
-    fn of<T: ModelElement>(rows: Rows, multiprocessors: u32) -> Option<Self> {
-        let vectors = rows.columns / (VECTOR_BYTES / size_of::<T>()) as u32;
-        let pieces_of = |blocks: u32| vectors.div_ceil(blocks).div_ceil(VECTORS);
-        let blocks = [1, 2].into_iter().find(|&blocks| pieces_of(blocks) <= MOST_PIECES)?;
-        let pieces = pieces_of(blocks);
-        let clusters = (multiprocessors * BLOCKS / blocks).max(1);
-        let is_enough = vectors >= LEAST_VECTORS && rows.count >= 2 * clusters;
-        is_enough.then(|| Self { blocks, clusters, pieces, vectors: vectors.div_ceil(blocks).min(VECTORS) })
+    /// Returns the shares of rows in the smallest clusters that have room for a row, and of which
+    /// each has at least two rows: with fewer, the memory would wait for the first ones. There are
+    /// none if rows are longer, or too short to keep the threads of a block busy.
+    ///
+    /// All clusters run at the same time: of as many blocks each, the device has `resident` blocks.
+    /// They can be fewer than the multiprocessors have room for, since a cluster has to fit in one of
+    /// the groups of these, and the others would wait for the first ones to end.
+    fn of<T: ModelElement>(
+        rows: Rows,
+        resident: impl Fn(u32) -> Result<u32, Error>,
+    ) -> Result<Option<Self>, Error> {
+        let of_row = rows.columns / (VECTOR_BYTES / size_of::<T>()) as u32;
+        for blocks in [1, 2, 4] {
+            let vectors = of_row.div_ceil(blocks);
+            let pieces = vectors.div_ceil(VECTORS);
+            if vectors < LEAST_VECTORS || pieces > MOST_PIECES {
+                continue;
+            }
+            let clusters = (resident(blocks)? / blocks).max(1);
+            if rows.count >= 2 * clusters {
+                return Ok(Some(Self { blocks, clusters, vectors, pieces }));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -348,20 +365,33 @@ mod tests {
     use super::*;
 
     fn shares<T: ModelElement>(shape: [usize; 2]) -> Result<Option<Shares>, ModelError> {
-        Ok(Shares::of::<T>(Rows::of(&shape)?, 132))
+        // Those of an H200.
+        let resident = |blocks| Ok(if blocks == 4 { 248 } else { 264 });
+        Ok(Shares::of::<T>(Rows::of(&shape)?, resident)?)
     }
 
     #[test]
     fn the_smallest_cluster_keeps_a_row() -> Result<(), ModelError> {
-        let of = |blocks, clusters, pieces, vectors| Some(Shares { blocks, clusters, pieces, vectors });
-        assert_eq!(shares::<bf16>([4096, 4096])?, of(1, 264, 1, 512));
-        assert_eq!(shares::<bf16>([4096, 32_000])?, of(1, 264, 4, 1024));
-        assert_eq!(shares::<bf16>([4096, 50_257])?, of(2, 132, 4, 1024));
-        assert_eq!(shares::<bf16>([2048, 65_536])?, of(2, 132, 4, 1024));
-        assert_eq!(shares::<bf16>([2048, 65_544])?, None);
-        assert_eq!(shares::<f32>([2048, 32_772])?, None);
-        assert_eq!(shares::<bf16>([263, 50_257])?, None);
+        let of = |blocks, clusters, vectors, pieces| Some(Shares { blocks, clusters, vectors, pieces });
+        assert_eq!(shares::<bf16>([4096, 4096])?, of(1, 264, 512, 1));
+        assert_eq!(shares::<bf16>([4096, 32_000])?, of(1, 264, 4000, 4));
+        assert_eq!(shares::<bf16>([4096, 50_257])?, of(2, 132, 3141, 4));
+        assert_eq!(shares::<bf16>([2048, 131_072])?, of(4, 62, 4096, 4));
+        assert_eq!(shares::<bf16>([2048, 163_840])?, of(4, 62, 5120, 5));
+        assert_eq!(shares::<bf16>([2048, 163_848])?, None);
+        assert_eq!(shares::<f32>([2048, 81_924])?, None);
         assert_eq!(shares::<bf16>([4096, 1000])?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn larger_clusters_share_fewer_rows() -> Result<(), ModelError> {
+        let blocks = |shape| Ok::<_, ModelError>(shares::<bf16>(shape)?.map(|shares| shares.blocks));
+        assert_eq!(blocks([528, 32_000])?, Some(1));
+        assert_eq!(blocks([527, 32_000])?, Some(2));
+        assert_eq!(blocks([263, 32_000])?, Some(4));
+        assert_eq!(blocks([123, 32_000])?, None);
+        assert_eq!(blocks([263, 4096])?, None);
         Ok(())
     }
 }

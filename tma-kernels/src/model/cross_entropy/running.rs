@@ -44,19 +44,23 @@ pub mod sums {
         factor
     }
 
-    /// Returns the powers of a vector: relative to the base's exponent if that is moderate, and
+    /// Returns the powers of vectors: relative to the base's exponent if that is moderate, and
     /// otherwise to the base, from whose distance the exponent is computed.
     #[tma_device]
-    pub fn powers<const N: usize>(x: [f32; N], base: f32) -> [f32; N] {
+    pub fn powers<const N: usize, const K: usize>(x: [[f32; N]; K], base: f32) -> [[f32; N]; K] {
         let mut y = x;
         if abs(base) < MODERATE {
             let offset = -exponent(base);
-            for i in unroll(0..N) {
-                y[i] = exp2_ftz(fma(x[i], LOG2_E, offset));
+            for k in unroll(0..K) {
+                for i in unroll(0..N) {
+                    y[k][i] = exp2_ftz(fma(x[k][i], LOG2_E, offset));
+                }
             }
         } else {
-            for i in unroll(0..N) {
-                y[i] = power(x[i], base);
+            for k in unroll(0..K) {
+                for i in unroll(0..N) {
+                    y[k][i] = power(x[k][i], base);
+                }
             }
         }
         y
@@ -76,13 +80,16 @@ pub mod sums {
     ) -> Running {
         let mut all = to;
         for k in unroll(0..K) {
-            for i in unroll(0..N) {
-                all.most = max(all.most, x[k][i]);
+            // Vectors do not wait for each other.
+            let mut greatest = x[k][0];
+            for i in unroll(1..N) {
+                greatest = max(greatest, x[k][i]);
             }
+            all.most = max(all.most, greatest);
         }
         let base = base_of(all.most);
         if all.most > to.most {
-            all.sum *= powers::<1>([to.most; 1], base)[0];
+            all.sum *= powers::<1, 1>([[to.most; 1]; 1], base)[0][0];
         }
         if has_distances {
             if to.elements == 0.0 {
@@ -97,15 +104,14 @@ pub mod sums {
                 }
             }
         }
+        // The powers of elements that do not exist are 0.
+        let all_powers = powers::<N, K>(x, base);
         for k in unroll(0..K) {
-            if WHOLE == 1 || vector + k as u32 * threads < end {
-                let of_vector = powers::<N>(x[k], base);
-                let mut sum = 0.0f32;
-                for i in unroll(0..N) {
-                    sum += of_vector[i];
-                }
-                all.sum += sum;
+            let mut sum = 0.0f32;
+            for i in unroll(0..N) {
+                sum += all_powers[k][i];
             }
+            all.sum += sum;
         }
         all
     }

@@ -128,7 +128,9 @@ pub fn embedding_backward<T: ModelElement, G: ModelElement>(
     )?;
     let chunks = Rows { count: rows.count.div_ceil(CHUNK), ..rows };
     let tile = Tile::of_elements::<T>(rows, &[of_dy, of_table], 1);
-    let division = Division::of::<T>(tile, chunks);
+    // A chunk has at least a warp, with a lane for each of its positions.
+    let width = Division::of::<T>(tile, chunks).width.max(CHUNK);
+    let division = Division::with_width::<T>(tile, chunks, width);
     division.check(&shape)?;
     let mut dtable = flat_mut(dtable, of_table)?;
     add_rows::find::<T, G>(add_rows::Key { wide: tile.wide })
@@ -138,7 +140,7 @@ pub fn embedding_backward<T: ModelElement, G: ModelElement>(
             Grid::new(division.blocks, division.parts, 1),
             flat(dy, of_dy)?,
             tokens,
-            &workspace.order,
+            &mut workspace.order,
             dtable.reborrow(),
             &mut workspace.sums,
             rows.count,
@@ -159,7 +161,6 @@ pub fn embedding_backward<T: ModelElement, G: ModelElement>(
     join::find::<G>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::new(division.blocks, division.parts, 1),
-        tokens,
         &workspace.order,
         dtable,
         &workspace.sums,
@@ -167,7 +168,6 @@ pub fn embedding_backward<T: ModelElement, G: ModelElement>(
         rows.columns,
         division.width,
         options.scale,
-        step as u64,
         of_table.inner,
     )?;
     Ok(())

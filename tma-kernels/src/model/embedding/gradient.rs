@@ -24,6 +24,17 @@ pub mod tokens {
     /// Chunks of a token whose sums a thread loads at a time.
     const AHEAD: u32 = 8;
 
+    /// Threads of a block that adds up rows, and a position of a chunk for each.
+    pub const THREADS: u32 = 256;
+
+    /// Returns the index of what `join` needs of a chunk, in the second half of the order: the token
+    /// whose rows begin in the chunk and continue after it, or `NONE`, and then whether the chunk only
+    /// has rows of a token that began in an earlier one and continues after it.
+    #[tma_device]
+    pub fn note_of(count: u32, chunk: u32) -> u32 {
+        count + 2 * chunk
+    }
+
     /// Returns the token of a sorted position, or `NONE`.
     #[tma_device]
     pub fn token_of(tokens: Global<u32>, position: u32, token_step: u64) -> u32 {
@@ -42,12 +53,6 @@ pub mod tokens {
             position = order.get(i);
         }
         position
-    }
-
-    /// Returns the token at this index of the order, or `NONE`.
-    #[tma_device]
-    pub fn token_at(tokens: Global<u32>, order: Global<u32>, i: u32, count: u32, token_step: u64) -> u32 {
-        token_of(tokens, position_at(order, i, count), token_step)
     }
 
     /// Loads elements of the table. Vectors of it have `GV` elements.
@@ -111,10 +116,13 @@ pub mod tokens {
     }
 
     /// Adds up the rows of each token of a chunk, in the order of positions. `width` threads have a
-    /// chunk, of which each has a vector of columns. `parts` has two rows for each chunk: the sum
-    /// of a token whose rows began in an earlier chunk, and that of one whose rows continue in the
-    /// next.
-    #[tma_kernel(threads = 256, min_blocks = 2, unchecked, instances(
+    /// chunk: whole warps, of which each thread has a vector of columns. `parts` has two rows for
+    /// each chunk: the sum of a token whose rows began in an earlier chunk, and that of one whose rows
+    /// continue in the next.
+    ///
+    /// Each lane of a warp first loads a position of the chunk, and its token, so that loads of rows
+    /// wait for nothing.
+    #[tma_kernel(threads = THREADS, min_blocks = 2, unchecked, instances(
         T in [bf16, f16, f32],
         G in [bf16, f16, f32],
         WIDE in [wide = 1, odd = 0],
@@ -139,40 +147,44 @@ pub mod tokens {
         T: TileElement + Number,
         G: TileElement + Number,
     {
+        let positions_of_lanes: SharedArray<u32, THREADS> = shared();
+        let tokens_of_lanes: SharedArray<u32, THREADS> = shared();
         grid_dependency_launch();
         grid_dependency_wait();
-        let whole = part(256, width, V as u32, count.div_ceil(CHUNK));
+        let whole = part(THREADS, width, V as u32, count.div_ceil(CHUNK));
         let mine = shifted(whole, block_idx().y * whole.step);
+        let chunk = mine.row;
+        let first = chunk * CHUNK;
+        let of_lane = position_at(order, first + lane_idx(), count);
+        let before = if chunk > 0 { position_at(order, first - 1, count) } else { NONE };
+        let following = position_at(order, first + CHUNK, count);
+        positions_of_lanes.set(thread_idx().x, of_lane);
+        tokens_of_lanes.set(thread_idx().x, token_of(tokens, of_lane, token_step));
+        let mut of_sum = token_of(tokens, before, token_step);
+        let of_next = token_of(tokens, following, token_step);
+        sync_warp();
         if !mine.exists || mine.column >= columns {
             return;
         }
-        let chunk = mine.row;
-        let first = chunk * CHUNK;
         let column = mine.column as u64;
         let start = chunk as u64 * 2 * columns as u64 + column;
         let mut sum = [0.0f32; V];
-        let mut of_sum = NONE;
-        if chunk > 0 {
-            of_sum = token_at(tokens, order, first - 1, count, token_step);
-        }
         let mut begins_here = false;
         let mut old = [0.0f32; V];
         for some in (0..CHUNK).step_by(ROWS as usize) {
-            let mut of_rows = [NONE; 4];
+            let of_warp = (thread_idx().x & !31) + some;
+            let positions = positions_of_lanes.get_vec::<4>(of_warp);
+            let of_rows = tokens_of_lanes.get_vec::<4>(of_warp);
             let mut vectors = [[cast::<T>(0.0f32); W]; 4];
-            for i in unroll(0..ROWS) {
-                of_rows[i as usize] = position_at(order, first + some + i, count);
-            }
             // Without a position, the first row is loaded, and added to a sum that is not stored.
             // All indices are compared before the first load, as for norms.
             let mut starts = [0u64; 4];
-            for i in unroll(0..ROWS) {
-                let position = of_rows[i as usize];
-                starts[i as usize] = if position == NONE { 0 } else { position as u64 } * dy_row + column;
-                if starts[i as usize] >= dy.len().saturating_sub(V as u64 - 1) {
+            for i in unroll(0..ROWS as usize) {
+                let position = positions[i];
+                starts[i] = if position == NONE { 0 } else { position as u64 } * dy_row + column;
+                if starts[i] >= dy.len().saturating_sub(V as u64 - 1) {
                     return;
                 }
-                of_rows[i as usize] = token_of(tokens, position, token_step);
             }
             for i in unroll(0..ROWS as usize) {
                 if V == 1 {
@@ -214,8 +226,12 @@ pub mod tokens {
                 }
             }
         }
+        let continues = of_sum != NONE && of_next == of_sum;
+        if column == 0 && count > CHUNK {
+            order.set(note_of(count, chunk), if continues && begins_here { of_sum } else { NONE });
+            order.set(note_of(count, chunk) + 1, if continues && !begins_here { 1 } else { 0 });
+        }
         if of_sum != NONE {
-            let continues = token_at(tokens, order, first + CHUNK, count, token_step) == of_sum;
             if !begins_here {
                 leave::<V>(parts, start, sum);
             } else if continues {
@@ -228,14 +244,13 @@ pub mod tokens {
 
     /// Adds up the sums of tokens whose rows are in several chunks, in the order of chunks. `width`
     /// threads have the chunk in which a token's rows begin.
-    #[tma_kernel(threads = 256, unchecked, instances(
+    #[tma_kernel(threads = 256, min_blocks = 4, unchecked, instances(
         G in [bf16, f16, f32],
         WIDE in [wide = 1, odd = 0],
         let V = 1 + WIDE * 3,
         let W = V + (1 - WIDE),
     ))]
     pub fn join<G, const WIDE: usize, const V: usize, const W: usize>(
-        tokens: Global<u32>,
         order: Global<u32>,
         table: Global<G>,
         parts: Global<f32>,
@@ -243,29 +258,20 @@ pub mod tokens {
         columns: u32,
         width: u32,
         scale: f32,
-        token_step: u64,
         table_row: u64,
     ) where
         G: TileElement + Number,
     {
         grid_dependency_launch();
         grid_dependency_wait();
-        let whole = part(256, width, V as u32, count.div_ceil(CHUNK));
+        let chunks = count.div_ceil(CHUNK);
+        let whole = part(256, width, V as u32, chunks);
         let mine = shifted(whole, block_idx().y * whole.step);
         if !mine.exists || mine.column >= columns {
             return;
         }
-        let mut last = mine.row * CHUNK + CHUNK - 1;
-        // All positions are loaded before a token is, and all tokens before one is compared.
-        let position = position_at(order, last, count);
-        let following = position_at(order, last + 1, count);
-        let before = if mine.row > 0 { position_at(order, last - CHUNK, count) } else { NONE };
-        let token = token_of(tokens, position, token_step);
-        let next = token_of(tokens, following, token_step);
-        let previous = token_of(tokens, before, token_step);
-        // A token that has the whole chunk and the last position before it began there.
-        let mut continues = next == token && token != NONE && previous != token;
-        if !continues {
+        let token = order.get(note_of(count, mine.row));
+        if token == NONE {
             return;
         }
         let mut start = (mine.row as u64 * 2 + 1) * columns as u64 + mine.column as u64;
@@ -277,28 +283,19 @@ pub mod tokens {
         }
         let at = token as u64 * table_row + mine.column as u64;
         let old = load_table::<G, V, W>(table, at);
+        let mut chunk = mine.row + 1;
+        let mut continues = true;
         while continues {
-            // Whether the token continues after each of the next chunks. Loads do not wait for each
-            // other, and those beyond its last chunk are not used.
-            let mut ends = [NONE; 8];
-            let mut nexts = [NONE; 8];
-            for i in unroll(0..AHEAD) {
-                ends[i as usize] = position_at(order, last + (i + 1) * CHUNK, count);
-                nexts[i as usize] = position_at(order, last + (i + 1) * CHUNK + 1, count);
-            }
-            for i in unroll(0..AHEAD as usize) {
-                ends[i] = token_of(tokens, ends[i], token_step);
-                nexts[i] = token_of(tokens, nexts[i], token_step);
-            }
+            // Loads do not wait for each other, and those beyond the token's last chunk are not used.
+            let mut passes = [0u32; 8];
             let mut heads = [[0.0f32; W]; 8];
-            let mut has_head = true;
-            for i in unroll(0..AHEAD as usize) {
-                if has_head {
-                    // The first row of the chunk.
-                    let of_chunk = start + (2 * i as u64 + 1) * columns as u64;
-                    heads[i] = fetch::<f32, 1, V, W>(parts, of_chunk, part, 1)[0];
+            for i in unroll(0..AHEAD) {
+                if chunk + i < chunks {
+                    passes[i as usize] = order.get(note_of(count, chunk + i) + 1);
                 }
-                has_head = has_head && ends[i] == token && nexts[i] == token;
+                // The first row of the chunk.
+                let of_chunk = start + (2 * i as u64 + 1) * columns as u64;
+                heads[i as usize] = fetch::<f32, 1, V, W>(parts, of_chunk, part, 1)[0];
             }
             for i in unroll(0..AHEAD as usize) {
                 if continues {
@@ -306,10 +303,10 @@ pub mod tokens {
                         sum[k] += heads[i][k];
                     }
                 }
-                continues = continues && ends[i] == token && nexts[i] == token;
+                continues = continues && passes[i] == 1;
             }
             start += 2 * AHEAD as u64 * columns as u64;
-            last += AHEAD * CHUNK;
+            chunk += AHEAD;
         }
         add_to_table::<G, V, W>(table, at, old, sum, scale);
     }

@@ -55,14 +55,15 @@ pub mod positions {
         Scan { before: before + up_to - x, all: warp_reduce_add(of_lane) }
     }
 
-    /// Returns tokens, of which those from the `end` on are `NONE`. An index is compared with the
-    /// length by a condition of the load: with checks in between, loads would wait for each other.
+    /// Returns every 32nd token from `first` on, of which those from the `end` on are `NONE`. An index
+    /// is compared with the length by a condition of the load: with checks in between, loads would
+    /// wait for each other.
     #[tma_device]
     pub fn some_tokens(tokens: Global<u32>, first: u32, end: u32, token_step: u64) -> [u32; 16] {
         let mut all = [NONE; 16];
         for k in unroll(0..TOKENS) {
-            let i = (first + k) as u64 * token_step;
-            if first + k < end && i < tokens.len() {
+            let i = (first + 32 * k) as u64 * token_step;
+            if first + 32 * k < end && i < tokens.len() {
                 all[k as usize] = tokens.get(i);
             }
         }
@@ -99,13 +100,14 @@ pub mod positions {
         let mask = (1u32 << bits) - 1;
         let bucket = block_idx().x;
 
-        let each = count.div_ceil(THREADS);
-        let begin = min(thread * each, count);
+        // A warp has a run of positions, and its lanes adjacent ones.
+        let each = count.div_ceil(THREADS) * 32;
+        let begin = min(warp_idx() * each, count);
         let end = min(begin + each, count);
         let mut lower = 0u32;
         let mut own = 0u32;
-        for some in (begin..end).step_by(TOKENS as usize) {
-            let all = some_tokens(tokens, some, end, token_step);
+        for some in (begin..end).step_by((32 * TOKENS) as usize) {
+            let all = some_tokens(tokens, some + lane_idx(), end, token_step);
             for k in unroll(0..TOKENS as usize) {
                 if all[k] < vocabulary {
                     lower += if all[k] & mask < bucket { 1 } else { 0 };
@@ -119,24 +121,26 @@ pub mod positions {
         // The last pass writes the first half.
         let mut from = if passes & 1 == 1 { count as u64 } else { 0 };
         let is_short = total <= THREADS;
-        let mut to = start + from + of_block.before as u64;
-        let mut to_own = of_block.before;
+        let mut of_warp = shuffle_idx(of_block.before, 0);
         own_tokens.set(thread, NONE);
         sync_threads();
-        for some in (begin..end).step_by(TOKENS as usize) {
-            let all = some_tokens(tokens, some, end, token_step);
+        for some in (begin..end).step_by((32 * TOKENS) as usize) {
+            let all = some_tokens(tokens, some + lane_idx(), end, token_step);
             for k in unroll(0..TOKENS) {
                 let token = all[k as usize];
-                if token < vocabulary && token & mask == bucket {
+                let is_own = token < vocabulary && token & mask == bucket;
+                let lanes = ballot(is_own);
+                if is_own {
+                    let position = some + 32 * k + lane_idx();
+                    let rank = of_warp + (lanes & ((1u32 << lane_idx()) - 1)).count_ones();
                     if is_short {
-                        own_tokens.set(to_own, token);
-                        own_positions.set(to_own, some + k);
-                        to_own += 1;
+                        own_tokens.set(rank, token);
+                        own_positions.set(rank, position);
                     } else {
-                        order.set(to, some + k);
-                        to += 1;
+                        order.set(start + from + rank as u64, position);
                     }
                 }
+                of_warp += lanes.count_ones();
             }
         }
 

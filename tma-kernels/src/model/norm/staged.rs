@@ -13,7 +13,7 @@ pub mod batches {
         Scales, greatest_of_all, scale_of, store_blocks, store_scale, store_scaled,
     };
     use crate::model::stages::of_stages::{
-        BUFFERS, Batches, height_of, load_batch, place, rounded, store_batch, unpacked,
+        BUFFERS, Batches, height_of, load_batch, place, rounded, store_batch, unpacked, words_at,
     };
     use crate::model::vectors::of_rows::{Part, Strides, row_max, row_sum};
 
@@ -113,6 +113,7 @@ pub mod batches {
         let full: Stages<Barrier, BUFFERS> = shared();
         let sums: SharedArray<f32, WARPS> = shared();
         let leader = thread_idx().x == 0;
+        let loader = thread_idx().x == 32; // another warp, so that both work at a time
         let batches = Batches { rows, inner, columns, height, run };
         let count = rows.div_ceil(height);
         let from = Strides { outer: x_outer, inner: x_inner };
@@ -134,7 +135,7 @@ pub mod batches {
         let mut ahead = block_idx().x;
         for i in 0..slots - 1 {
             if ahead < count {
-                if leader {
+                if loader {
                     full[i].arrive_expect_tx(height_of(batches, ahead) * row_bytes);
                     load_batch(x, from, batches, ahead, buffers[i * in_each], full[i]);
                     if let Some(residual) = residual {
@@ -163,18 +164,28 @@ pub mod batches {
             let exists = mine.row < height_of(batches, batch);
             let end = if exists { columns } else { 0 };
             let mut of_row = [[0.0f32; V]; 4];
-            for k in unroll(0..4u32) {
-                if mine.column + k * mine.step < end {
-                    let vector = mine.vector + k * width;
-                    of_row[k as usize] = unpacked::<FORM, V>(words[buffer].get_vec::<4>(vector * 4));
-                    if residual.is_some() {
-                        let other = unpacked::<FORM, V>(words[buffer + 1].get_vec::<4>(vector * 4));
+            if mine.column < end {
+                for k in unroll(0..4u32) {
+                    let exists = mine.column + k * mine.step < end;
+                    let found = words_at(words[buffer], mine.vector + k * width, mine.vector, exists);
+                    of_row[k as usize] = unpacked::<FORM, V>(found);
+                }
+                if residual.is_some() {
+                    for k in unroll(0..4u32) {
+                        let exists = mine.column + k * mine.step < end;
+                        let found = words_at(words[buffer + 1], mine.vector + k * width, mine.vector, exists);
+                        let other = unpacked::<FORM, V>(found);
                         for i in unroll(0..V) {
                             of_row[k as usize][i] += other[i];
                         }
-                        buffers[buffer + 1].set_vec(vector * V as u32, rounded::<T, V>(of_row[k as usize]));
+                    }
+                    for k in unroll(0..4u32) {
+                        let sum = rounded::<T, V>(of_row[k as usize]);
+                        if mine.column + k * mine.step < end {
+                            buffers[buffer + 1].set_vec((mine.vector + k * width) * V as u32, sum);
+                        }
                         for i in unroll(0..V) {
-                            of_row[k as usize][i] = cast::<f32>(cast::<T>(of_row[k as usize][i]));
+                            of_row[k as usize][i] = cast::<f32>(sum[i]);
                         }
                     }
                 }
@@ -206,27 +217,36 @@ pub mod batches {
             }
             let squares = row_sum((parts[0] + parts[1]) + (parts[2] + parts[3]), width, sums);
             let factor = rsqrt(fma(squares, share, epsilon));
-            for k in unroll(0..4u32) {
+            for k in unroll(0..4usize) {
                 for i in unroll(0..V) {
-                    of_row[k as usize][i] *= factor;
+                    of_row[k][i] *= factor;
                 }
-                let column = mine.column + k * mine.step;
-                if column < end {
-                    if weight.is_some() {
-                        for part in unroll(0..V / 4) {
-                            let at = part as u32 * WORDS + column / V as u32 * 4;
-                            let of_columns = factors.get_vec::<4>(at);
-                            for i in unroll(0..4usize) {
-                                of_row[k as usize][4 * part + i] *= of_columns[i];
-                            }
+            }
+            // The terms of columns beyond the row are not used, but loaded without a condition.
+            if weight.is_some() {
+                for k in unroll(0..4u32) {
+                    let column = mine.column + k * mine.step;
+                    let vector = if column < end { column / V as u32 } else { 0 };
+                    for part in unroll(0..V / 4) {
+                        let of_columns = factors.get_vec::<4>(part as u32 * WORDS + vector * 4);
+                        for i in unroll(0..4usize) {
+                            of_row[k as usize][4 * part + i] *= of_columns[i];
                         }
                     }
-                    if bias.is_some() {
-                        let of_columns = unpacked::<FORM, V>(bias_words.get_vec::<4>(column / V as u32 * 4));
-                        for i in unroll(0..V) {
-                            of_row[k as usize][i] += of_columns[i];
-                        }
+                }
+            }
+            if bias.is_some() {
+                for k in unroll(0..4u32) {
+                    let column = mine.column + k * mine.step;
+                    let found = words_at(bias_words, column / V as u32, 0, column < end);
+                    let of_columns = unpacked::<FORM, V>(found);
+                    for i in unroll(0..V) {
+                        of_row[k as usize][i] += of_columns[i];
                     }
+                }
+            }
+            for k in unroll(0..4u32) {
+                if mine.column + k * mine.step < end {
                     let vector = mine.vector + k * width;
                     buffers[buffer].set_vec(vector * V as u32, rounded::<T, V>(of_row[k as usize]));
                     if quantised.is_some() {
@@ -254,6 +274,10 @@ pub mod batches {
                     }
                 }
             }
+            if leader {
+                // The stores of the previous batch, whose buffers are next, have read them.
+                bulk_wait_group_read::<0>();
+            }
             sync_threads();
             if leader {
                 if let Some(out) = out {
@@ -263,22 +287,14 @@ pub mod batches {
                     store_batch(residual, of_residual, batches, batch, buffers[buffer + 1]);
                 }
                 bulk_commit_group();
-                if ahead < count {
-                    // The stores of the previous batch, whose buffers are next, have read them.
-                    bulk_wait_group_read::<1>();
-                    let next = if slot == 0 { slots - 1 } else { slot - 1 };
-                    full[next].arrive_expect_tx(height_of(batches, ahead) * row_bytes);
-                    load_batch(x, from, batches, ahead, buffers[next * in_each], full[next]);
-                    if let Some(residual) = residual {
-                        load_batch(
-                            residual,
-                            of_residual,
-                            batches,
-                            ahead,
-                            buffers[next * in_each + 1],
-                            full[next],
-                        );
-                    }
+            }
+            if loader && ahead < count {
+                let next = if slot == 0 { slots - 1 } else { slot - 1 };
+                full[next].arrive_expect_tx(height_of(batches, ahead) * row_bytes);
+                load_batch(x, from, batches, ahead, buffers[next * in_each], full[next]);
+                if let Some(residual) = residual {
+                    let to = buffers[next * in_each + 1];
+                    load_batch(residual, of_residual, batches, ahead, to, full[next]);
                 }
             }
             ahead += grid_dim().x;
