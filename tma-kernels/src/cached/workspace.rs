@@ -2,7 +2,7 @@
 
 use tma_runtime::prelude::*;
 
-use super::problem::Problem;
+use super::problem::{Layout, Problem};
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
     AttentionElement, CacheElement, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache,
@@ -69,11 +69,16 @@ impl CacheWorkspace {
         division: Option<Division>,
     ) -> Result<usize, CachedAttentionError> {
         let shape = q.view().shape();
-        let problem = Problem::of::<T, C>([shape; 2], &cache, &CachedAttentionOptions::default())?;
-        let chunks = (1..=problem.sequences).map(|sequences| {
-            let problem = Problem { sequences, ..problem };
-            let division = division.unwrap_or_else(|| problem.division(device));
-            Size::of(&problem, division).chunks()
+        let mut of_result = shape;
+        of_result[3] = cache.values.shape()[3];
+        let options = CachedAttentionOptions::default();
+        let problem = Problem::of::<T, C>(Layout::Separate, [shape, of_result], &cache, &options)?;
+        let chunks = (1..=problem.sequences).flat_map(|sequences| {
+            [false, true].map(|has_additions| {
+                let problem = Problem { sequences, has_additions, ..problem };
+                let division = division.unwrap_or_else(|| problem.division(device));
+                Size::of(&problem, division).chunks()
+            })
         });
         Ok(bytes_of_chunks(chunks.max().unwrap_or(0)))
     }

@@ -2,7 +2,7 @@
 
 use super::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries};
 use crate::attention::shape::MOST;
-use crate::cached::problem::{VECTOR, most_keys, page_rows};
+use crate::cached::problem::{LEAST_ROWS, VECTOR, most_keys, page_rows};
 use crate::cached::{AttentionElement, CachedAttentionError};
 
 /// The extents of a call, derived from its tensors.
@@ -58,7 +58,7 @@ impl Problem {
             fits("new_lengths", &new_lengths.shape(), &[sequences])?;
         }
         cache.pages.check(sequences, cache.lengths, fits)?;
-        let page_rows = page_rows(cache.pages.are_there(), rows)?;
+        let page_rows = page_rows(cache.pages.are_there(), rows, LEAST_ROWS)?;
         let Rotated { columns, positions, query_heads } = match &options.rotary {
             None => Rotated { columns: 0, positions: u32::MAX, query_heads: 0 },
             Some(rotary) => Rotated::of(rotary, k)?,
