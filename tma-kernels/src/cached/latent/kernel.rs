@@ -9,8 +9,8 @@ pub mod warpgroups {
 
     use crate::cached::loads::stream::{Rows, ScaleStrides, load_queries, load_units};
     use crate::cached::schedule::work::{
-        MOST_SEQUENCES, Problem, Strides, UnitWords, WorkUnit, announced, plan, row_of, row_start, sight,
-        store_plan,
+        MOST_SEQUENCES, Problem, Sight, Strides, UnitWords, WorkUnit, announced, plan, row_of, row_start,
+        sight, store_plan,
     };
     use crate::cached::softmax::online::{
         Softmax, cap_tile, hide_tile, row_totals, share, store_log_sum, weigh_tile,
@@ -62,6 +62,37 @@ pub mod warpgroups {
             to.set(own_row, factors[0]);
             to.set(own_row + 8, factors[1]);
         }
+    }
+
+    /// Converts scores of keys from `first` on to weights, of a sequence of `keys` keys. If peaks rise,
+    /// the result is true, and earlier sums must be multiplied by `shrink`. Rows of `latents` beyond
+    /// the sequence may hold anything: they become zeros.
+    #[tma_device]
+    fn weigh<T: TileElement + Number, const SHIFT: i32>(
+        scores: &mut Accumulator<f32, ROWS, KEYS>,
+        softmax: &mut Softmax,
+        shrink: &mut [f32; 2],
+        latents: Rows<T, KEYS, LATENTS>,
+        first: u32,
+        keys: u32,
+        sight: &Sight,
+        soft_cap: f32,
+        scale: f32,
+        thread: u32,
+    ) -> bool {
+        cap_tile::<KEYS>(scores, soft_cap);
+        hide_tile::<KEYS>(scores, first, sight);
+        let rises = weigh_tile::<KEYS, SHIFT>(scores, softmax, shrink, scale);
+        // The weights of these rows are zero, but zero times infinity is not.
+        if first + KEYS > keys {
+            sync_warpgroup(); // all warps have multiplied these keys
+            let vectors = LATENTS / 8;
+            for vector in (thread..(first + KEYS - keys) * vectors).step_by(128) {
+                let at = [0, 0, keys - first + vector / vectors, vector % vectors * 8];
+                latents.set_vec(at, [cast::<T>(0.0f32); 8]);
+            }
+        }
+        rises
     }
 
     /// Stores the half number `half` of the columns of a unit's rows: results, which are sums times
@@ -170,7 +201,7 @@ pub mod warpgroups {
             ring.init(8);
             for i in 0..2 {
                 sent[i].init(4);
-                received[i].init(4);
+                received[i].init(8);
                 ready[i].init(1);
                 free[i].init(8);
             }
@@ -262,28 +293,26 @@ pub mod warpgroups {
                         for i in unroll(0..sum.len()) {
                             sum[i] = 0.0;
                         }
-                        for first in (work.span.first..work.span.end).step_by(KEYS as usize) {
+                        if work.span.first < work.span.end {
+                            // The first scores. Each iteration computes the next ones beside a sum.
                             let mut scores = Accumulator::<f32, ROWS, KEYS>::zero();
-                            let slot = consumer.wait();
+                            let mut slot = consumer.wait();
                             let mut flight = scores.mma(rotated_queries, slot.0.batch(0), ());
                             flight.mma(latent_queries, slot.1.batch(0), ());
                             flight.wait();
-                            cap_tile::<KEYS>(&mut scores, soft_cap);
-                            hide_tile::<KEYS>(&mut scores, first, &sight);
                             let mut shrink = [1.0; 2];
-                            let rises =
-                                weigh_tile::<KEYS, SHIFT>(&mut scores, &mut softmax, &mut shrink, scale);
-                            // Rows of values beyond the sequence may hold anything. Their weights are
-                            // zero, but zero times infinity is not.
-                            if first + KEYS > work.keys {
-                                sync_warpgroup(); // all warps have multiplied these keys
-                                let vectors = LATENTS / 8;
-                                for vector in (thread..(first + KEYS - work.keys) * vectors).step_by(128) {
-                                    let row = work.keys - first + vector / vectors;
-                                    let column = vector % vectors * 8;
-                                    slot.1.set_vec([0, 0, row, column], [cast::<T>(0.0f32); 8]);
-                                }
-                            }
+                            let _rises = weigh::<T, SHIFT>(
+                                &mut scores,
+                                &mut softmax,
+                                &mut shrink,
+                                slot.1,
+                                work.span.first,
+                                work.keys,
+                                &sight,
+                                soft_cap,
+                                scale,
+                                thread,
+                            );
                             received[count % 2].wait((count / 2 % 2) ^ 1);
                             scores.store(weights_of_stages[count % 2]);
                             send(factors_of_stages[count % 2], own_row, shrink);
@@ -293,14 +322,51 @@ pub mod warpgroups {
                                 sent[count % 2].arrive();
                             }
                             count += 1;
-                            if rises {
-                                multiply(&mut sum, shrink);
+                            for first in (work.span.first + KEYS..work.span.end).step_by(KEYS as usize) {
+                                let next = consumer.wait();
+                                scores = Accumulator::zero();
+                                let mut product = scores.mma(rotated_queries, next.0.batch(0), ());
+                                product.mma(latent_queries, next.1.batch(0), ());
+                                let values = slot.1.batch(0).columns::<HALF>(0).t();
+                                let flight = sum.mma(weights_of_stages[(count - 1) % 2], values, slot);
+                                product.wait();
+                                shrink = [1.0; 2];
+                                let rises = weigh::<T, SHIFT>(
+                                    &mut scores,
+                                    &mut softmax,
+                                    &mut shrink,
+                                    next.1,
+                                    first,
+                                    work.keys,
+                                    &sight,
+                                    soft_cap,
+                                    scale,
+                                    thread,
+                                );
+                                received[count % 2].wait((count / 2 % 2) ^ 1);
+                                scores.store(weights_of_stages[count % 2]);
+                                send(factors_of_stages[count % 2], own_row, shrink);
+                                fence_proxy_async();
+                                sync_warpgroup();
+                                if elect_one() {
+                                    sent[count % 2].arrive();
+                                }
+                                count += 1;
+                                let done = flight.wait();
+                                if elect_one() {
+                                    done.release();
+                                    received[count % 2].arrive(); // the weights before the last ones
+                                }
+                                if rises {
+                                    multiply(&mut sum, shrink);
+                                }
+                                slot = next;
                             }
-                            let weights = scores.pack::<T>();
                             let values = slot.1.batch(0).columns::<HALF>(0).t();
-                            let done = sum.mma(weights, values, slot).wait();
+                            let done = sum.mma(weights_of_stages[(count - 1) % 2], values, slot).wait();
                             if elect_one() {
                                 done.release();
+                                received[(count - 1) % 2].arrive();
                             }
                         }
 
@@ -337,8 +403,10 @@ pub mod warpgroups {
                         }
                         sync_warpgroup();
                         let factors = received_factors(factors_of_stages[count % 2], own_row);
+                        sync_warp();
                         if elect_one() {
                             sent[count % 2].arrive();
+                            received[count % 2].arrive();
                         }
                         count += 1;
                         let work = announced(announcements[turn % 2]);
