@@ -111,6 +111,18 @@ fn run<T: AttentionElement + CacheElement<T> + Element>(
             division: Some(Division { blocks: 3, units, least_keys: 16 }),
         };
         mla_attention(device, &of_q, cache, &mut o, options)?;
+        // In as much memory as the call is said to need, the same results.
+        let (first, division) = (o.to_vec()?, Some(Division { blocks: 3, units, least_keys: 16 }));
+        let bytes = CacheWorkspace::bytes_of_latents(device, &of_q, cache, division)?;
+        let memory = device.zeros::<u8, 1>([bytes])?;
+        // SAFETY: the memory outlives the workspace, and is used for nothing else.
+        let mut given = unsafe { CacheWorkspace::from_raw(device, memory.as_ptr(), bytes)? };
+        let options =
+            MlaAttentionOptions { causal, scale, workspace: Some(&mut given), division, ..Default::default() };
+        mla_attention(device, &of_q, cache, &mut o, options)?;
+        let bits = |all: &[T]| all.iter().map(|x| x.value().to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&o.to_vec()?), bits(&first), "the caller's memory");
+        drop(given);
         let found_lse = lse.to_vec()?;
         for (row, found) in o.to_vec()?.chunks(LATENTS).enumerate() {
             let (sequence, query) = (row / queries / heads, row % queries);

@@ -64,7 +64,7 @@ pub(super) fn queue<T: AttentionElement>(
 
     let AttentionOptions { lengths, lse, blocks, sinks, .. } = options;
     let [_, head_stride, row_stride, _] = o.strides();
-    let reach = (problem.heads - 1) * head_stride + (problem.queries - 1) * row_stride + problem.depth;
+    let reach = (problem.heads - 1) * head_stride + (problem.queries - 1) * row_stride + problem.value_depth;
     // SAFETY: both views go to this launch, whose kernel stores each tile either by copies or by
     // threads.
     let [o, rows] = unsafe { o.alias() };
@@ -92,7 +92,7 @@ pub(super) fn queue<T: AttentionElement>(
         problem.mask.has_pairs(),
         problem.scores.cap_scale(),
         sinks.map_or(no_sinks.slice(), GlobalSlice::new),
-        count(problem.depth),
+        count(problem.value_depth),
     );
     let key = key::<T>(&problem, lengths.is_some());
     let kernel = if problem.is_general { general.find(key) } else { kernel::find(key) };
@@ -137,6 +137,7 @@ mod tests {
         let scores = Scores { scale: 1.0, soft_cap: None };
         Problem {
             depth,
+            value_depth: depth,
             heads: 1,
             group: 1,
             queries: 1,

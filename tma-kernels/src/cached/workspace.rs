@@ -6,6 +6,7 @@ use super::problem::{Layout, Problem};
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
     AttentionElement, CacheElement, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache,
+    LatentCache,
 };
 use crate::workspace::{GivenMemory, bytes_of};
 use tma_runtime::launch::MapArg;
@@ -68,11 +69,35 @@ impl CacheWorkspace {
         cache: KeyValueCache<'_, C>,
         division: Option<Division>,
     ) -> Result<usize, CachedAttentionError> {
-        let shape = q.view().shape();
+        Self::bytes_in(device, Layout::Separate, q.view().shape(), cache, division)
+    }
+
+    /// Returns how many bytes a call of [`mla_attention`](super::mla_attention) needs, like
+    /// [`bytes`](Self::bytes).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`mla_attention`](super::mla_attention) for tensors that do not match.
+    pub fn bytes_of_latents<T: AttentionElement + CacheElement<T>>(
+        device: &Device,
+        q: impl MapArg<T, 4>,
+        cache: LatentCache<'_, T>,
+        division: Option<Division>,
+    ) -> Result<usize, CachedAttentionError> {
+        Self::bytes_in(device, Layout::Latent, q.view().shape(), cache.0, division)
+    }
+
+    fn bytes_in<T: AttentionElement, C: CacheElement<T>>(
+        device: &Device,
+        layout: Layout,
+        shape: [usize; 4],
+        cache: KeyValueCache<'_, C>,
+        division: Option<Division>,
+    ) -> Result<usize, CachedAttentionError> {
         let mut of_result = shape;
         of_result[3] = cache.values.shape()[3];
-        let options = CachedAttentionOptions::default();
-        let problem = Problem::of::<T, C>(Layout::Separate, [shape, of_result], &cache, &options)?;
+        let options = CachedAttentionOptions::<T>::default();
+        let problem = Problem::of::<T, C>(layout, [shape, of_result], &cache, &options)?;
         let chunks = (1..=problem.sequences).flat_map(|sequences| {
             [false, true].map(|has_additions| {
                 let problem = Problem { sequences, has_additions, ..problem };

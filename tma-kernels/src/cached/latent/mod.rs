@@ -18,7 +18,7 @@ const SCALE: f32 = 0.072_168_784;
 /// The latents of several sequences, and the rotated columns of their keys. They are two views of
 /// one tensor, or of two.
 #[derive(Clone, Copy, Debug)]
-pub struct LatentCache<'a, T>(KeyValueCache<'a, T>);
+pub struct LatentCache<'a, T>(pub(super) KeyValueCache<'a, T>);
 
 impl<'a, T> LatentCache<'a, T> {
     /// Returns a cache in which the keys of a sequence follow each other: `latents` are batch × 1 ×
