@@ -6,8 +6,8 @@ mod plain;
 use plain::{Element, Row, Softmax, numbers};
 use tma_kernels::AttentionElement;
 use tma_kernels::cached::{
-    AppendOptions, CacheElement, CacheScales, CachedAttentionError, CachedAttentionOptions, KeyValueCache, KeyValueCacheMut, Rotary,
-    RotaryLayout, RotaryQueries, append, cached_attention,
+    AppendOptions, CacheElement, CacheScales, CachedAttentionError, CachedAttentionOptions, KeyValueCache,
+    KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries, append, cached_attention,
 };
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
@@ -153,7 +153,10 @@ fn check_copied(found: f64, number: f64, scale: Option<f64>, column: usize) {
         None => assert_eq!(found, number, "column {column} is copied"),
         Some(scale) => {
             let error = (found * scale - limited(number, scale)).abs();
-            assert!(error <= narrow_bound(number, scale), "column {column} is {found} times {scale}, not {number}");
+            assert!(
+                error <= narrow_bound(number, scale),
+                "column {column} is {found} times {scale}, not {number}"
+            );
         }
     }
 }
@@ -219,7 +222,8 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
     if let Some([pages, heads]) = extents {
         let tensor = |of| {
             let places = (0..pages).flat_map(|page| (0..heads).map(move |head| (page, head)));
-            device.tensor(&places.map(|(page, head)| scale(of, page, head)).collect::<Vec<_>>(), [pages, heads])
+            device
+                .tensor(&places.map(|(page, head)| scale(of, page, head)).collect::<Vec<_>>(), [pages, heads])
         };
         of_scales = Some([tensor(0)?, tensor(1)?]);
     }

@@ -65,16 +65,8 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     Ok(())
 }
 
-const EVERY: Case = Case {
-    batch: 1,
-    heads: 2,
-    groups: 1,
-    queries: 150,
-    keys: 200,
-    depth: 64,
-    narrower: 0,
-    causal: false,
-};
+const EVERY: Case =
+    Case { batch: 1, heads: 2, groups: 1, queries: 150, keys: 200, depth: 64, narrower: 0, causal: false };
 
 #[test]
 fn every_instance_of_bf16() {

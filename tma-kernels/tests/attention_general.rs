@@ -158,12 +158,14 @@ fn checks_narrower<T: AttentionElement + Element>(case: &Case, value_depth: usiz
     let narrower = |device: &Device| {
         let [of_queries, of_keys] = [0, 1].map(|of| case.shape(of));
         let q = device.tensor(&numbers::<T>(1, of_queries.iter().product(), 4.0), of_queries)?;
-        let [k, v] = [2, 3].map(|seed| device.tensor(&numbers::<T>(seed, of_keys.iter().product(), 1.0), of_keys));
+        let [k, v] =
+            [2, 3].map(|seed| device.tensor(&numbers::<T>(seed, of_keys.iter().product(), 1.0), of_keys));
         let (k, v) = (k?, v?);
         let starts = [case.starts_on(device, 0)?, case.starts_on(device, 1)?];
         let run = |columns: usize| {
             let [batch, heads, keys, _] = of_keys;
-            let mut o = device.filled_bytes::<T, 4>([of_queries[0], of_queries[1], of_queries[2], columns], 0xff)?;
+            let mut o =
+                device.filled_bytes::<T, 4>([of_queries[0], of_queries[1], of_queries[2], columns], 0xff)?;
             let v = v.view().slice([0..batch, 0..heads, 0..keys, 0..columns])?;
             let options = AttentionOptions {
                 causal: case.causal,

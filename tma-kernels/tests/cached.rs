@@ -134,9 +134,8 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
         to
     };
     let shape = [batch * width, key_heads, rows];
-    let in_memory = |from: &[C], depth: usize| {
-        device.tensor(&stored(from, depth), [shape[0], shape[1], shape[2], depth])
-    };
+    let in_memory =
+        |from: &[C], depth: usize| device.tensor(&stored(from, depth), [shape[0], shape[1], shape[2], depth]);
     let (of_k, of_v) = (in_memory(&k, depth)?, in_memory(&v, value_depth)?);
     let of_table = device.tensor(&numbers, [batch, width])?;
     let cache = match page {
@@ -290,7 +289,10 @@ fn every_instance() {
         for (depth, page) in [(64, 0), (128, 16), (256, 0), (256, 16), (192, 32)] {
             let case = Case { heads, key_heads: 1, queries, lengths: &[200], units: 2, ..PLAIN };
             checks::<bf16>(Case { depth, page, ..case }, 1);
-            checks::<f16>(Case { depth: if depth > 128 { 448 - depth } else { 192 - depth }, page, ..case }, 1);
+            checks::<f16>(
+                Case { depth: if depth > 128 { 448 - depth } else { 192 - depth }, page, ..case },
+                1,
+            );
         }
     }
 }

@@ -9,6 +9,7 @@ use super::kernel::forward::attention as kernel;
 use super::mask::Mask;
 use super::shape::Problem;
 use super::{AttentionError, AttentionOptions};
+use crate::cached::CacheElement;
 
 mod sealed {
     pub trait Sealed {
@@ -30,7 +31,7 @@ mod sealed {
     message = "attention needs tensors of `bf16` or `f16`, not of `{Self}`",
     label = "neither `bf16` nor `f16`"
 )]
-pub trait AttentionElement: Scalar + sealed::Sealed {}
+pub trait AttentionElement: Scalar + sealed::Sealed + CacheElement<Self> {}
 
 impl AttentionElement for bf16 {}
 impl AttentionElement for f16 {}
@@ -39,7 +40,7 @@ impl AttentionElement for f16 {}
 fn key<T: AttentionElement>(problem: &Problem, ragged: bool) -> kernel::Key {
     // The general instances have masks that are known at run time, in place of a causal one.
     let causal = problem.is_general || problem.mask == Mask::Causal;
-    kernel::Key { shift: T::SHIFT, depth: problem.kernel_depth() as u32, causal, ragged }
+    kernel::Key { shift: <T as sealed::Sealed>::SHIFT, depth: problem.kernel_depth() as u32, causal, ragged }
 }
 
 /// Queues the kernel, unless there is nothing to compute.

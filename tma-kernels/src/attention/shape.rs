@@ -77,7 +77,8 @@ impl Problem {
             return Err(AttentionError::Depth { depth });
         }
         fits("k", &k, &[batch, k[1], k[2], depth])?;
-        let value_depth = if v[3] > 0 && v[3].is_multiple_of(DEPTH_MULTIPLE) { v[3].min(depth) } else { depth };
+        let value_depth =
+            if v[3] > 0 && v[3].is_multiple_of(DEPTH_MULTIPLE) { v[3].min(depth) } else { depth };
         fits("v", &v, &[batch, k[1], k[2], value_depth])?;
         fits("o", &o, &[batch, heads, queries, value_depth])?;
         if let Some(lse) = &options.lse {
@@ -102,7 +103,19 @@ impl Problem {
         let is_partial = options.lengths.is_some() && value_depth != kernel_depth(depth);
         let is_window = matches!(mask, Mask::Window { .. });
         let is_general = is_window || is_partial || options.soft_cap.is_some() || options.sinks.is_some();
-        Ok(Self { depth, value_depth, heads, group, queries, keys: k[2], tiles, units, mask, scores, is_general })
+        Ok(Self {
+            depth,
+            value_depth,
+            heads,
+            group,
+            queries,
+            keys: k[2],
+            tiles,
+            units,
+            mask,
+            scores,
+            is_general,
+        })
     }
 
     /// Returns the depth of the kernel that computes this one: loads fill the columns beyond with

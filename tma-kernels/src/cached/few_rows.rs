@@ -311,10 +311,8 @@ pub mod warps {
                         if IS_SPLIT {
                             for first in unroll((0..DEPTH).step_by(COLUMNS as usize)) {
                                 let query = WarpLeft::<M, ROWS, COLUMNS>::load(rows_of_q, [0, first]);
-                                let keys = WarpRight::<M, SLICE, COLUMNS>::widen(
-                                    slot.0.batch(0),
-                                    [slice, first],
-                                );
+                                let keys =
+                                    WarpRight::<M, SLICE, COLUMNS>::widen(slot.0.batch(0), [slice, first]);
                                 scores.mma_sync(query, keys);
                             }
                         } else {
@@ -426,8 +424,7 @@ pub mod warps {
                                     for w in unroll(0..WARPS / HALVES) {
                                         let group = (first_group + w / slices) % groups;
                                         let of_half = (group * HALVES + column / WIDTH) * slices;
-                                        let of_warp =
-                                            sums[(of_half + w % slices) * 8 + item / (DEPTH / 4)];
+                                        let of_warp = sums[(of_half + w % slices) * 8 + item / (DEPTH / 4)];
                                         let [peak, total] = of_warp.get_vec::<2>(WIDTH);
                                         let sums = of_warp.get_vec::<4>(column % WIDTH);
                                         let part = RowPart { sums, peak, total };

@@ -190,8 +190,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
         }
     }
     if is_merged {
-        let threads =
-            o.shape().iter().product::<usize>() / problem.value_depth * problem.kernel_depth() / 4;
+        let threads = o.shape().iter().product::<usize>() / problem.value_depth * problem.kernel_depth() / 4;
         let kernel = merge::find::<T>(merge::Key { shift, depth }).ok_or_else(is_unknown)?;
         kernel.launch(
             dependent(on),

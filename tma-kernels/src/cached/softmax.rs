@@ -110,11 +110,7 @@ pub mod online {
 
     /// Masks a warpgroup's scores of keys from `first` on that a query does not see.
     #[tma_device]
-    pub fn hide_tile<const KEYS: u32>(
-        scores: &mut Accumulator<f32, 64, KEYS>,
-        first: u32,
-        sight: &Sight,
-    ) {
+    pub fn hide_tile<const KEYS: u32>(scores: &mut Accumulator<f32, 64, KEYS>, first: u32, sight: &Sight) {
         if first < sight.of_all.first || first + KEYS > sight.of_all.end {
             for i in unroll(0..scores.len()) {
                 let key = first + scores.at(i)[1];

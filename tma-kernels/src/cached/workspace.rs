@@ -78,7 +78,7 @@ impl CacheWorkspace {
     /// # Errors
     ///
     /// The errors of [`mla_attention`](super::mla_attention) for tensors that do not match.
-    pub fn bytes_of_latents<T: AttentionElement + CacheElement<T>>(
+    pub fn bytes_of_latents<T: AttentionElement>(
         device: &Device,
         q: impl MapArg<T, 4>,
         cache: LatentCache<'_, T>,

@@ -126,11 +126,11 @@ impl Step {
         for sample in 0..ROWS {
             let row = (hash(Q, sample) % (batch * heads) as u64) as usize;
             let first = row / heads * keys * DEPTH;
-            let key = |key: usize, column: usize| {
-                self.numbers[(first + key * DEPTH + column) % NUMBERS].to_f64()
-            };
+            let key =
+                |key: usize, column: usize| self.numbers[(first + key * DEPTH + column) % NUMBERS].to_f64();
             let query = &q[row * DEPTH..][..DEPTH];
-            let score = |i| query.iter().enumerate().map(|(c, x)| x.to_f64() * key(i, c)).sum::<f64>() * SCALE;
+            let score =
+                |i| query.iter().enumerate().map(|(c, x)| x.to_f64() * key(i, c)).sum::<f64>() * SCALE;
             let scores: Vec<f64> = (0..keys).map(score).collect();
             let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
@@ -140,9 +140,8 @@ impl Step {
             let wanted: Vec<f64> = (0..LATENTS).map(weighted).collect();
             let greatest = wanted.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
             let found = found[row * LATENTS..].iter().zip(&wanted);
-            let is_right = |(found, wanted): (&bf16, &f64)| {
-                (found.to_f64() - wanted).abs() <= TOLERANCE * greatest
-            };
+            let is_right =
+                |(found, wanted): (&bf16, &f64)| (found.to_f64() - wanted).abs() <= TOLERANCE * greatest;
             ensure!(found.into_iter().all(is_right), "row {row} of {:?} is wrong", self.shape);
         }
         Ok(())

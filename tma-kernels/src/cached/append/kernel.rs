@@ -48,11 +48,8 @@ pub mod rows {
         let x = from.get_vec::<8>(from_start + column as u64);
         let mut y = [cast::<C>(0.0f32); 8];
         for i in unroll(0..8usize) {
-            y[i] = if IS_NARROW {
-                stored::<C, IS_NARROW>(cast::<f32>(x[i]), inverse)
-            } else {
-                cast::<C>(x[i])
-            };
+            y[i] =
+                if IS_NARROW { stored::<C, IS_NARROW>(cast::<f32>(x[i]), inverse) } else { cast::<C>(x[i]) };
         }
         to.set_vec(to_start + column as u64, y);
     }

@@ -7,8 +7,8 @@ use tma_runtime::prelude::*;
 
 use super::problem::Layout;
 use super::{
-    AttentionElement, CacheElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division,
-    KeyValueCache, PageIndices, launch,
+    AttentionElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache,
+    PageIndices, launch,
 };
 
 /// The scale of scores of heads with 128 columns and 64 that are rotated, before they are multiplied
@@ -111,7 +111,7 @@ pub struct MlaAttentionOptions<'a> {
 /// # Ok(())
 /// # }
 /// ```
-pub fn mla_attention<T: AttentionElement + CacheElement<T>>(
+pub fn mla_attention<T: AttentionElement>(
     on: &impl LaunchOn,
     q: impl MapArg<T, 4>,
     cache: LatentCache<'_, T>,

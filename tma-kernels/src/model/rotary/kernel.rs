@@ -86,8 +86,7 @@ pub mod rows {
                 if PAIRS {
                     of_first = turned_pairs::<T, T, false>(of_first, &turned, 1.0);
                 } else {
-                    [of_first, of_second] =
-                        turned_halves::<T, T, false>(of_first, of_second, &turned, 1.0);
+                    [of_first, of_second] = turned_halves::<T, T, false>(of_first, of_second, &turned, 1.0);
                 }
             }
             let head = columns.head + h;
