@@ -291,7 +291,6 @@ fn attention_over_a_cache_averages_equal_values() -> anyhow::Result<()> {
         .with_scales(scales);
     cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default())?;
     assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 224.0));
-
     use tma_kernels::cached::{LatentCache, MlaAttentionOptions, mla_attention};
 
     // 2 sequences of 70 and 3 tokens. The cache has 4 pages of 64 rows.
