@@ -28,6 +28,23 @@ pub struct KeyValueCacheMut<'a, T> {
 impl<'a> KeyValueCacheMut<'a, e4m3> {
     /// Sets the factors of keys and values, which are read on the device, and must not be 0. New rows
     /// are divided by those of their page or sequence and head. Without factors, they are 1.
+    ///
+    /// ```
+    /// use tma_kernels::cached::{AppendOptions, CacheScales, KeyValueCacheMut, append};
+    /// use tma_runtime::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Device::simulator();
+    /// let (mut keys, mut values) = (device.zeros::<e4m3, 4>([1, 1, 4, 16])?, device.zeros([1, 1, 4, 16])?);
+    /// let scale = device.tensor(&[0.5], [1, 1])?; // of the whole tensor
+    /// let scales = CacheScales { keys: scale.view(), values: scale.view() };
+    /// let cache = KeyValueCacheMut::contiguous(keys.view_mut(), values.view_mut()).with_scales(scales);
+    /// let new = device.tensor(&[bf16::from_f32(3.0); 16], [1, 1, 1, 16])?; // one token
+    /// append(&device, &new, &new, cache, AppendOptions::default())?;
+    /// assert_eq!(keys.to_vec()?[0].to_f32(), 6.0);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn with_scales(self, scales: CacheScales<'a>) -> Self {
         Self { scales: Some(scales), ..self }
     }
