@@ -6,8 +6,8 @@ mod plain;
 use plain::{Element, Row, Softmax, numbers};
 use tma_kernels::AttentionElement;
 use tma_kernels::cached::{
-    AppendOptions, CachedAttentionError, CachedAttentionOptions, KeyValueCache, KeyValueCacheMut, Rotary,
-    RotaryLayout, RotaryQueries, append, cached_attention,
+    AppendOptions, CacheElement, CacheScales, CachedAttentionError, CachedAttentionOptions, KeyValueCache,
+    KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries, append, cached_attention,
 };
 use tma_runtime::prelude::*;
 use tma_runtime::testing::under_seeds;
@@ -35,6 +35,8 @@ struct Case {
     in_place: bool,
     /// Whether heads follow each other within a token and within a row of the cache.
     heads_inside: bool,
+    /// The scales of a cache of `e4m3`: pages or sequences, and heads, or 1 for either.
+    scales: Option<[bool; 2]>,
 }
 
 const PLAIN: Case = Case {
@@ -52,6 +54,7 @@ const PLAIN: Case = Case {
     query_heads: 0,
     in_place: false,
     heads_inside: false,
+    scales: None,
 };
 
 const PAGED: Case = Case { lengths: &[30, 0, 15], rows: 16, table: &[4, 1, 2, 5, 0, 3], pages: 6, ..PLAIN };
@@ -92,9 +95,16 @@ impl Case {
         if self.heads_inside { [0, 2, 1, 3] } else { [0, 1, 2, 3] }
     }
 
-    /// Checks a row at a position against the row before its rotation.
+    /// Checks a row at a position against the row before its rotation. Elements of a narrow cache have
+    /// a scale.
     #[track_caller]
-    fn check_rotated<T: Element>(&self, found: &[T], from: &[T], angles: [&[f32]; 2]) {
+    fn check_rotated<T: Element, C: Element>(
+        &self,
+        found: &[C],
+        from: &[T],
+        angles: [&[f32]; 2],
+        scale: Option<f64>,
+    ) {
         let half = self.rotated / 2;
         let pair = |column: usize| match self.layout {
             Some(RotaryLayout::Halves) => (column % half, column % half, column % half + half),
@@ -103,28 +113,84 @@ impl Case {
         for (column, found) in found.iter().enumerate() {
             let (found, plain) = (found.value(), from[column].value());
             if self.layout.is_none() || column >= self.rotated {
-                assert_eq!(found, plain, "column {column} is copied");
+                check_copied(found, plain, scale, column);
                 continue;
             }
             let (angle, first, second) = pair(column);
             let (cos, sin) = (f64::from(angles[0][angle]), f64::from(angles[1][angle]));
             let (a, b) = (from[first].value(), from[second].value());
             let wanted = if column == first { a * cos - b * sin } else { b * cos + a * sin };
-            // One rounding to `T`, and two of `f32`.
-            let bound = wanted.abs() * T::ROUNDING + T::LEAST + (a.abs() + b.abs()) * 2f64.powi(-22);
-            let error = (found - wanted).abs();
+            // One rounding to `C`, and two of `f32`. A quotient of a scale has two more.
+            let of_sum = (a.abs() + b.abs()) * 2f64.powi(-22);
+            let Some(scale) = scale else {
+                let bound = wanted.abs() * C::ROUNDING + C::LEAST + of_sum;
+                let error = (found - wanted).abs();
+                assert!(error <= bound, "column {column} is {found}, not {wanted}: wrong by {error:.1e}");
+                continue;
+            };
+            let bound = narrow_bound(wanted, scale) + of_sum;
+            let error = (found * scale - limited(wanted, scale)).abs();
             assert!(error <= bound, "column {column} is {found}, not {wanted}: wrong by {error:.1e}");
+        }
+    }
+}
+
+/// Returns a number within what an `e4m3` of this scale can be.
+fn limited(number: f64, scale: f64) -> f64 {
+    number.clamp(-448.0 * scale.abs(), 448.0 * scale.abs())
+}
+
+/// Returns the greatest error of a number that is stored as `e4m3`: half a unit in the last place, and
+/// the roundings of the scale's inverse and of the quotient.
+fn narrow_bound(number: f64, scale: f64) -> f64 {
+    number.abs() * (e4m3::ROUNDING + 2f64.powi(-21)) + scale.abs() * e4m3::LEAST
+}
+
+/// Checks an element of a cache that has not been rotated.
+#[track_caller]
+fn check_copied(found: f64, number: f64, scale: Option<f64>, column: usize) {
+    match scale {
+        None => assert_eq!(found, number, "column {column} is copied"),
+        Some(scale) => {
+            let error = (found * scale - limited(number, scale)).abs();
+            assert!(
+                error <= narrow_bound(number, scale),
+                "column {column} is {found} times {scale}, not {number}"
+            );
         }
     }
 }
 
 /// Checks a case under some seeds of the simulator.
 #[track_caller]
-fn checks<T: AttentionElement + Element>(case: Case) {
-    under_seeds(1, |device| run::<T>(device, case)).unwrap_or_else(|failure| panic!("{case:?}: {failure}"));
+fn checks<T: AttentionElement + CacheElement<T> + Element>(case: Case) {
+    under_seeds(1, |device| run::<T, T>(device, case, |cache, _| cache))
+        .unwrap_or_else(|failure| panic!("{case:?}: {failure}"));
 }
 
-fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(), CachedAttentionError> {
+/// Checks a case with a cache of `e4m3`.
+#[track_caller]
+fn checks_narrow<T: AttentionElement + Element>(case: Case) {
+    under_seeds(1, |device| run::<T, e4m3>(device, case, with_scales))
+        .unwrap_or_else(|failure| panic!("{case:?}: {failure}"));
+}
+
+/// The scales of keys and of values, if there are any.
+type Scales = Option<[DeviceTensor<f32, 2>; 2]>;
+
+/// Adds the scales of keys and values, if there are any.
+fn with_scales<'a>(cache: KeyValueCacheMut<'a, e4m3>, scales: &'a Scales) -> KeyValueCacheMut<'a, e4m3> {
+    match scales {
+        None => cache,
+        Some([keys, values]) => cache.with_scales(CacheScales { keys: keys.view(), values: values.view() }),
+    }
+}
+
+fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
+    device: &Device,
+    case: Case,
+    with_scales: for<'a> fn(KeyValueCacheMut<'a, C>, &'a Scales) -> KeyValueCacheMut<'a, C>,
+) -> Result<(), CachedAttentionError> {
     let Case { lengths, tokens, heads, rows, depth, rotated, positions, query_heads, .. } = case;
     let batch = lengths.len();
     let new_shape = [batch, heads, tokens];
@@ -141,8 +207,27 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     let of_v = device.tensor(&v, case.stored(new_shape))?;
     let mut of_q = device.tensor(&q, case.stored(query_shape))?;
     let mut rotated_q = device.filled_bytes::<T, 4>(of_q.shape(), 0xff)?;
-    let mut keys = device.filled_bytes::<T, 4>(case.stored(cache_shape), 0xff)?; // NaNs
-    let mut values = device.filled_bytes::<T, 4>(case.stored(cache_shape), 0xff)?;
+    let mut keys = device.filled_bytes::<C, 4>(case.stored(cache_shape), 0xff)?; // NaNs
+    let mut values = device.filled_bytes::<C, 4>(case.stored(cache_shape), 0xff)?;
+    // Scales of both signs. Some are so small that numbers are beyond 448 times them.
+    let extents = case.scales.map(|[by_page, by_head]| {
+        [if by_page { cache_shape[0] } else { 1 }, if by_head { heads } else { 1 }]
+    });
+    let scale = |of: usize, page: usize, head: usize| {
+        let Some([pages, heads]) = extents else { return 1.0f32 };
+        let i = (page % pages * heads + head % heads) * 2 + of;
+        [0.01, -0.03125, 0.004, 0.02, 0.001, 1.5, 0.3][i % 7_usize]
+    };
+    let mut of_scales = None;
+    if let Some([pages, heads]) = extents {
+        let tensor = |of| {
+            let places = (0..pages).flat_map(|page| (0..heads).map(move |head| (page, head)));
+            device
+                .tensor(&places.map(|(page, head)| scale(of, page, head)).collect::<Vec<_>>(), [pages, heads])
+        };
+        of_scales = Some([tensor(0)?, tensor(1)?]);
+    }
+    let is_narrow = C::BYTES == 1;
     let of_lengths = device.tensor(lengths, [batch])?;
     let of_counts = case.counts.map(|counts| device.tensor(counts, [batch])).transpose()?;
     let of_table = device.tensor(case.table, [batch, case.table.len() / batch])?;
@@ -156,6 +241,7 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
         true => KeyValueCacheMut::contiguous(of_keys, of_values),
         false => KeyValueCacheMut::paged(of_keys, of_values, of_table.view()),
     };
+    let cache = with_scales(cache, &of_scales);
     let queries = match case.in_place {
         true => RotaryQueries::InPlace(of_q.view_mut().permute(order)?),
         false => RotaryQueries::To {
@@ -180,7 +266,7 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     // Each row is expected to be written, or to have its NaNs.
     let (keys, values, found_q) =
         (keys.to_vec()?, values.to_vec()?, if case.in_place { of_q.to_vec()? } else { rotated_q.to_vec()? });
-    let is_poison = |row: &[T]| row.iter().all(|x| x.value().is_nan());
+    let is_poison = |row: &[C]| row.iter().all(|x| x.value().is_nan());
     let mut is_written = vec![false; keys.len() / depth];
     for (sequence, &length) in lengths.iter().enumerate() {
         for token in 0..tokens {
@@ -197,20 +283,24 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
                     let from = case.start(new_shape, [sequence, head, token]);
                     let to = case.start(cache_shape, [page, head, row]);
                     is_written[to / depth] = true;
-                    case.check_rotated(&keys[to..][..depth], &k[from..][..depth], [&cos, &sin]);
+                    let [of_key, of_value] =
+                        [0, 1].map(|of| is_narrow.then(|| f64::from(scale(of, page, head))));
+                    case.check_rotated(&keys[to..][..depth], &k[from..][..depth], [&cos, &sin], of_key);
                     let (found, wanted) = (&values[to..][..depth], &v[from..][..depth]);
-                    assert!(found.iter().zip(wanted).all(|(a, b)| a.value() == b.value()), "values");
+                    for (column, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+                        check_copied(found.value(), wanted.value(), of_value, column);
+                    }
                 }
             }
             for head in (0..query_heads).filter(|_| case.layout.is_some()) {
                 let at = case.start(query_shape, [sequence, head, token]);
                 let (found, from) = (&found_q[at..][..depth], &q[at..][..depth]);
                 if is_valid {
-                    case.check_rotated(found, from, [&cos, &sin]);
+                    case.check_rotated(found, from, [&cos, &sin], None);
                 } else if case.in_place {
                     assert!(found.iter().zip(from).all(|(a, b)| a.value() == b.value()), "not rotated");
                 } else {
-                    assert!(is_poison(found), "a query that is not written");
+                    assert!(found.iter().all(|x| x.value().is_nan()), "a query that is not written");
                 }
             }
         }
@@ -244,6 +334,19 @@ fn every_instance_and_depth() {
     }
     checks::<f16>(Case { layout: Some(RotaryLayout::Pairs), depth: 8, rotated: 8, ..ROTATED });
     checks::<bf16>(Case { depth: 8, ..PLAIN });
+}
+
+/// Caches of `e4m3`, whose scales are those of the tensor, of heads, of pages, and of both.
+#[test]
+fn narrow_caches() {
+    for scales in [None, Some([false, false]), Some([false, true]), Some([true, false]), Some([true, true])] {
+        checks_narrow::<bf16>(Case { scales, ..PLAIN });
+        checks_narrow::<f16>(Case { scales, heads_inside: true, counts: Some(&[2, 0, 7]), ..ROTATED });
+        checks_narrow::<bf16>(Case { scales, layout: Some(RotaryLayout::Pairs), rotated: 32, ..ROTATED });
+    }
+    let table = &[4, 6, u32::MAX, 5, 0, 3];
+    let scales = Some([true, true]);
+    checks_narrow::<bf16>(Case { table, lengths: &[14, 14, 14], scales, in_place: true, ..ROTATED });
 }
 
 #[test]
@@ -378,7 +481,7 @@ fn arguments_that_do_not_fit_are_errors() -> Result<(), Error> {
     assert_eq!(code([2, 2, 1, 64], [9, 2, 48, 64], Some([2, 2]), None)?, "TMA0568");
 
     let k = device.zeros::<bf16, 4>([1, 64, 1, 64])?;
-    let (mut keys, mut values) = (device.zeros([1, 64, 8, 64])?, device.zeros([1, 64, 8, 64])?);
+    let (mut keys, mut values) = (device.zeros::<bf16, 4>([1, 64, 8, 64])?, device.zeros([1, 64, 8, 64])?);
     let cache = KeyValueCacheMut::contiguous(keys.view_mut(), values.view_mut());
     let turned = k.view().permute([0, 3, 2, 1])?;
     let error = append(&device, turned, turned, cache, AppendOptions::default());

@@ -19,6 +19,8 @@ struct Case {
     queries: usize,
     keys: usize,
     depth: usize,
+    /// The columns by which values are narrower than keys.
+    narrower: usize,
     causal: bool,
 }
 
@@ -30,15 +32,16 @@ fn checks<T: AttentionElement + Element>(case: Case, seeds: u64) {
 }
 
 fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(), AttentionError> {
-    let Case { batch, heads, groups, queries, keys, depth, causal } = case;
+    let Case { batch, heads, groups, queries, keys, depth, narrower, causal } = case;
+    let value_depth = depth - narrower;
     // The scores vary widely, so that maxima rise in later blocks too.
     let q = numbers::<T>(1, batch * heads * queries * depth, 4.0);
     let k = numbers::<T>(2, batch * groups * keys * depth, 2.0);
-    let v = numbers::<T>(3, batch * groups * keys * depth, 1.0);
+    let v = numbers::<T>(3, batch * groups * keys * value_depth, 1.0);
     let of_q = device.tensor(&q, [batch, heads, queries, depth])?;
     let of_k = device.tensor(&k, [batch, groups, keys, depth])?;
-    let of_v = device.tensor(&v, [batch, groups, keys, depth])?;
-    let mut o = device.filled_bytes::<T, 4>(of_q.shape(), 0xff)?;
+    let of_v = device.tensor(&v, [batch, groups, keys, value_depth])?;
+    let mut o = device.filled_bytes::<T, 4>([batch, heads, queries, value_depth], 0xff)?;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
     // Two blocks, each of which processes several tiles.
     let options =
@@ -47,14 +50,14 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
 
     let (o, lse) = (o.to_vec()?, lse.to_vec()?);
     let [q, k, v] = [q, k, v].map(|all| values(&all));
-    for (row, found) in o.chunks(depth).enumerate() {
+    for (row, found) in o.chunks(value_depth).enumerate() {
         let (head, query) = (row / queries, row % queries);
-        let of_keys = (head / heads * groups + head % heads / (heads / groups)) * keys * depth;
-        let seen = if causal { (query + 1 + keys).saturating_sub(queries).min(keys) } else { keys } * depth;
+        let of_keys = (head / heads * groups + head % heads / (heads / groups)) * keys;
+        let seen = if causal { (query + 1 + keys).saturating_sub(queries).min(keys) } else { keys };
         let row = Row {
             q: &q[row * depth..][..depth],
-            k: &k[of_keys..][..seen],
-            v: &v[of_keys..][..seen],
+            k: &k[of_keys * depth..][..seen * depth],
+            v: &v[of_keys * value_depth..][..seen * value_depth],
             additions: &[],
         };
         row.check(found, lse[head * queries + query], Softmax::scaled(1.0 / (depth as f64).sqrt()));
@@ -62,7 +65,8 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     Ok(())
 }
 
-const EVERY: Case = Case { batch: 1, heads: 2, groups: 1, queries: 150, keys: 200, depth: 64, causal: false };
+const EVERY: Case =
+    Case { batch: 1, heads: 2, groups: 1, queries: 150, keys: 200, depth: 64, narrower: 0, causal: false };
 
 #[test]
 fn every_instance_of_bf16() {
@@ -80,6 +84,17 @@ fn every_instance_of_f16() {
             checks::<f16>(Case { depth, causal, ..EVERY }, 1);
         }
     }
+}
+
+/// Heads of 192 columns with values of 128, as of DeepSeek-V3, and others.
+#[test]
+fn values_narrower_than_keys() {
+    for (depth, narrower) in [(192, 64), (128, 120), (256, 8)] {
+        for causal in [false, true] {
+            checks::<bf16>(Case { depth, narrower, causal, ..EVERY }, 1);
+        }
+    }
+    checks::<f16>(Case { depth: 64, narrower: 24, keys: 0, ..EVERY }, 1);
 }
 
 #[test]

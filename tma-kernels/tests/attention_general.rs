@@ -151,6 +151,52 @@ fn queries_without_keys() {
     }
 }
 
+/// Results of fewer columns of values are the first columns of those of all, bit for bit: the same
+/// kernel computes them.
+#[track_caller]
+fn checks_narrower<T: AttentionElement + Element>(case: &Case, value_depth: usize) {
+    let narrower = |device: &Device| {
+        let [of_queries, of_keys] = [0, 1].map(|of| case.shape(of));
+        let q = device.tensor(&numbers::<T>(1, of_queries.iter().product(), 4.0), of_queries)?;
+        let [k, v] =
+            [2, 3].map(|seed| device.tensor(&numbers::<T>(seed, of_keys.iter().product(), 1.0), of_keys));
+        let (k, v) = (k?, v?);
+        let starts = [case.starts_on(device, 0)?, case.starts_on(device, 1)?];
+        let run = |columns: usize| {
+            let [batch, heads, keys, _] = of_keys;
+            let mut o =
+                device.filled_bytes::<T, 4>([of_queries[0], of_queries[1], of_queries[2], columns], 0xff)?;
+            let v = v.view().slice([0..batch, 0..heads, 0..keys, 0..columns])?;
+            let options = AttentionOptions {
+                causal: case.causal,
+                window: case.window,
+                soft_cap: case.soft_cap,
+                lengths: case.lengths(&starts),
+                ..Default::default()
+            };
+            attention(device, &q, &k, v, &mut o, options)?;
+            Ok::<_, AttentionError>(o.to_vec()?)
+        };
+        let (all, found) = (run(case.depth)?, run(value_depth)?);
+        for (all, found) in all.chunks(case.depth).zip(found.chunks(value_depth)) {
+            let is_same = |(a, b): (&T, &T)| a.value().to_bits() == b.value().to_bits();
+            assert!(all.iter().zip(found).all(is_same), "{found:?}, not {all:?}");
+        }
+        Ok::<_, AttentionError>(())
+    };
+    under_seeds(1, narrower).unwrap_or_else(|failure| panic!("{case:?}: {failure}"));
+}
+
+#[test]
+fn values_narrower_than_keys() {
+    for (depth, value_depth) in [(192, 128), (128, 40), (256, 248)] {
+        let case = Case { depth, causal: true, window: Some(60), sequences: vec![[70, 90]], ..plain_case() };
+        checks_narrower::<bf16>(&case, value_depth);
+        let packed = Case { is_packed: true, sequences: vec![[5, 20], [65, 70]], ..case };
+        checks_narrower::<f16>(&Case { soft_cap: Some(3.0), ..packed }, value_depth);
+    }
+}
+
 /// All multiples of 8. Packed sequences are stored by threads, which omit columns beyond the depth.
 #[test]
 fn all_depths() {

@@ -10,6 +10,7 @@ use tma_kernels::attention::backward::kernel::backward::gradients as backward;
 use tma_kernels::attention::backward::rows::queries;
 use tma_kernels::attention::general::kernel as general;
 use tma_kernels::attention::kernel::forward;
+use tma_kernels::cached::latent::kernel::warpgroups as latent;
 use tma_kernels::cached::{append, few_rows, many_rows, merge};
 use tma_kernels::conv::kernel::convolution;
 use tma_kernels::gemm::dense::kernels as dense;
@@ -72,6 +73,7 @@ fn every_instance_is_assembled_as_expected() {
     let others = others.chain(&general::attention::INSTANCES);
     let others = others.chain(&few_rows::warps::attend::INSTANCES);
     let others = others.chain(&many_rows::warpgroups::attend::INSTANCES);
+    let others = others.chain(&latent::attend_latents::INSTANCES);
     let others = others.chain(&merge::rows::merge::INSTANCES);
     let others = others.chain(&append::kernel::rows::append::INSTANCES);
     let rows = norm::kernel::rows::normalise::INSTANCES.iter();

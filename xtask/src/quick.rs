@@ -44,7 +44,10 @@ const TESTS: &[(&str, Arguments)] = &[
     ("tests/src/", &["-p", "tma-tests", "--lib", "--test", "simulator", "--test", "ptx"]),
     ("tma-kernels/", &["-p", "tma-kernels", "--lib", "--test", "picked", "--test", "special"]),
     ("tma-kernels/src/attention/", &["-p", "tma-kernels", "--test", "attention"]),
-    ("tma-kernels/src/cached/", &["-p", "tma-kernels", "--test", "cached", "--test", "append"]),
+    (
+        "tma-kernels/src/cached/",
+        &["-p", "tma-kernels", "--test", "cached", "--test", "latent", "--test", "append"],
+    ),
     ("tma-kernels/src/conv/", &["-p", "tma-kernels", "--test", "conv"]),
     ("tma-kernels/src/gemm/grouped/", &["-p", "tma-kernels", "--test", "grouped"]),
     ("tma-kernels/src/gemm/scaled/", &["-p", "tma-kernels", "--test", "scaled"]),

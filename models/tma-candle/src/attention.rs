@@ -14,7 +14,7 @@ use crate::operation::{Argument, Call, Operation};
 /// The number of queries up to which the keys of a head are divided among blocks, for the depths that
 /// the kernel for few queries has.
 const FEW_QUERIES: usize = 16;
-const FEW_QUERIES_DEPTH: usize = 128;
+const FEW_QUERIES_DEPTH: usize = 256;
 
 /// The greatest depth of heads with gradients.
 const GRADIENT_DEPTH: usize = 128;
@@ -74,7 +74,7 @@ pub fn flash_attn_windowed(
 /// Returns the same as [`flash_attn`], after `slope · distance` between the positions of query and
 /// key was subtracted from scores (ALiBi).
 ///
-/// `alibi_slopes` has a slope for each head of queries, in F32. The depth is at most 128.
+/// `alibi_slopes` has a slope for each head of queries, in F32. The depth is at most 256.
 ///
 /// # Errors
 ///

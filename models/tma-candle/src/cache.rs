@@ -127,7 +127,7 @@ impl KvCache {
     /// Returns attention of queries over the cache: the last query of a sequence is at the position
     /// of its last key.
     ///
-    /// `q` is batch × queries × heads × depth, with a depth of at most 128. `lengths` has the
+    /// `q` is batch × queries × heads × depth, with a depth of at most 256. `lengths` has the
     /// number of keys of each sequence, in U32. The window is that of
     /// [`flash_attn_windowed`](crate::flash_attn_windowed): `None` and `Some(0)` are a causal mask.
     ///

@@ -62,8 +62,8 @@ fn settings_that_are_not_supported_are_named() {
         "unsupported factor in config.json: found nothing, wanted a number"
     );
     assert_eq!(
-        refused(json!({ "head_dim": 160 })),
-        "unsupported head_dim in config.json: found 160, wanted a multiple of 8 up to 128"
+        refused(json!({ "head_dim": 264 })),
+        "unsupported head_dim in config.json: found 264, wanted a multiple of 8 up to 256"
     );
     assert_eq!(
         refused(json!({ "num_key_value_heads": 3 })),

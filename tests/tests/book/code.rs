@@ -291,6 +291,22 @@ fn attention_over_a_cache_averages_equal_values() -> anyhow::Result<()> {
         .with_scales(scales);
     cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default())?;
     assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 224.0));
+    use tma_kernels::cached::{LatentCache, MlaAttentionOptions, mla_attention};
+
+    // 2 sequences of 70 and 3 tokens. The cache has 4 pages of 64 rows.
+    let cache = device.tensor(&[bf16::ONE; 4 * 64 * 576], [4, 1, 64, 576])?;
+    let latents = cache.view().slice([0..4, 0..1, 0..64, 0..512])?;
+    let rotated = cache.view().slice([0..4, 0..1, 0..64, 512..576])?;
+    let table = device.tensor(&[3, 1, 0, 0], [2, 2])?; // the pages of each sequence
+    let lengths = device.tensor(&[70, 3], [2])?;
+    let cache = LatentCache::paged(latents, rotated, table.view()).with_lengths(lengths.view());
+
+    let q = device.zeros::<bf16, 4>([2, 128, 1, 576])?; // 512 columns for latents, then 64 rotated ones
+    let mut o = device.zeros([2, 128, 1, 512])?;
+    let mut workspace = CacheWorkspace::new(&device)?; // is kept from step to step
+    let options = MlaAttentionOptions { workspace: Some(&mut workspace), ..Default::default() };
+    mla_attention(&device, &q, cache, &mut o, options)?;
+    assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 1.0));
     Ok(())
 }
 

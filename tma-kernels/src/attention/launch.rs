@@ -9,6 +9,7 @@ use super::kernel::forward::attention as kernel;
 use super::mask::Mask;
 use super::shape::Problem;
 use super::{AttentionError, AttentionOptions};
+use crate::cached::CacheElement;
 
 mod sealed {
     pub trait Sealed {
@@ -30,7 +31,7 @@ mod sealed {
     message = "attention needs tensors of `bf16` or `f16`, not of `{Self}`",
     label = "neither `bf16` nor `f16`"
 )]
-pub trait AttentionElement: Scalar + sealed::Sealed {}
+pub trait AttentionElement: Scalar + sealed::Sealed + CacheElement<Self> {}
 
 impl AttentionElement for bf16 {}
 impl AttentionElement for f16 {}
@@ -39,7 +40,7 @@ impl AttentionElement for f16 {}
 fn key<T: AttentionElement>(problem: &Problem, ragged: bool) -> kernel::Key {
     // The general instances have masks that are known at run time, in place of a causal one.
     let causal = problem.is_general || problem.mask == Mask::Causal;
-    kernel::Key { shift: T::SHIFT, depth: problem.kernel_depth() as u32, causal, ragged }
+    kernel::Key { shift: <T as sealed::Sealed>::SHIFT, depth: problem.kernel_depth() as u32, causal, ragged }
 }
 
 /// Queues the kernel, unless there is nothing to compute.
@@ -64,7 +65,7 @@ pub(super) fn queue<T: AttentionElement>(
 
     let AttentionOptions { lengths, lse, blocks, sinks, .. } = options;
     let [_, head_stride, row_stride, _] = o.strides();
-    let reach = (problem.heads - 1) * head_stride + (problem.queries - 1) * row_stride + problem.depth;
+    let reach = (problem.heads - 1) * head_stride + (problem.queries - 1) * row_stride + problem.value_depth;
     // SAFETY: both views go to this launch, whose kernel stores each tile either by copies or by
     // threads.
     let [o, rows] = unsafe { o.alias() };
@@ -92,7 +93,7 @@ pub(super) fn queue<T: AttentionElement>(
         problem.mask.has_pairs(),
         problem.scores.cap_scale(),
         sinks.map_or(no_sinks.slice(), GlobalSlice::new),
-        count(problem.depth),
+        count(problem.value_depth),
     );
     let key = key::<T>(&problem, lengths.is_some());
     let kernel = if problem.is_general { general.find(key) } else { kernel::find(key) };
@@ -137,6 +138,7 @@ mod tests {
         let scores = Scores { scale: 1.0, soft_cap: None };
         Problem {
             depth,
+            value_depth: depth,
             heads: 1,
             group: 1,
             queries: 1,

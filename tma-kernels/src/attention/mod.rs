@@ -81,8 +81,8 @@ impl Lengths<'_> {
 /// Queues `o = softmax(q · kᵀ · scale) · v`.
 ///
 /// `q` and `o` are batch × heads × queries × depth, `k` and `v` batch × heads × keys × depth, with
-/// a depth of at most 256, a multiple of 8. There may be fewer heads of keys and values: each of them is then
-/// shared by the same number of adjacent heads of queries. Views need not be contiguous: a tensor
+/// a depth of at most 256, a multiple of 8. Values may be narrower than keys: `o` then has their depth.
+/// There may be fewer heads of keys and values: each of them is then shared by the same number of adjacent heads of queries. Views need not be contiguous: a tensor
 /// of batch × sequence × heads × depth is passed as `tensor.view().permute([0, 2, 1, 3])`. If there
 /// are no keys, `o` is zero.
 ///

@@ -37,6 +37,8 @@ pub(crate) fn reach<const RANK: usize>(shape: [usize; RANK], strides: [usize; RA
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Problem {
     pub(super) depth: usize,
+    /// The depth of values and results, at most that of queries and keys.
+    pub(super) value_depth: usize,
     pub(super) heads: usize,
     /// Heads of queries that share one head of keys.
     pub(super) group: usize,
@@ -75,8 +77,10 @@ impl Problem {
             return Err(AttentionError::Depth { depth });
         }
         fits("k", &k, &[batch, k[1], k[2], depth])?;
-        fits("v", &v, &k)?;
-        fits("o", &o, &q)?;
+        let value_depth =
+            if v[3] > 0 && v[3].is_multiple_of(DEPTH_MULTIPLE) { v[3].min(depth) } else { depth };
+        fits("v", &v, &[batch, k[1], k[2], value_depth])?;
+        fits("o", &o, &[batch, heads, queries, value_depth])?;
         if let Some(lse) = &options.lse {
             fits("lse", &lse.shape(), &[batch, heads, queries])?;
         }
@@ -96,19 +100,32 @@ impl Problem {
         let units = units.filter(|&units| units < MOST && queries < MOST && k[2] < MOST);
         let units = units.ok_or(AttentionError::TooLarge { queries, keys: k[2], heads, sequences })?;
         // Threads of the other kernels store rows of the compiled depth.
-        let is_partial = options.lengths.is_some() && !DEPTHS.contains(&depth);
+        let is_partial = options.lengths.is_some() && value_depth != kernel_depth(depth);
         let is_window = matches!(mask, Mask::Window { .. });
         let is_general = is_window || is_partial || options.soft_cap.is_some() || options.sinks.is_some();
-        Ok(Self { depth, heads, group, queries, keys: k[2], tiles, units, mask, scores, is_general })
+        Ok(Self {
+            depth,
+            value_depth,
+            heads,
+            group,
+            queries,
+            keys: k[2],
+            tiles,
+            units,
+            mask,
+            scores,
+            is_general,
+        })
     }
 
     /// Returns the depth of the kernel that computes this one: loads fill the columns beyond with
     /// zeros, and stores omit them.
     pub(super) fn kernel_depth(&self) -> usize {
-        match self.depth {
-            0..=64 => 64,
-            65..=128 => 128,
-            _ => 256,
-        }
+        kernel_depth(self.depth)
     }
+}
+
+/// Returns the least depth of a kernel that computes heads of this one.
+fn kernel_depth(depth: usize) -> usize {
+    DEPTHS.into_iter().find(|&of_kernel| depth <= of_kernel).unwrap_or(256)
 }

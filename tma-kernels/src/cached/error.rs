@@ -11,8 +11,12 @@ use crate::workspace::write_too_small;
 pub enum CachedAttentionError {
     /// Heads of a depth for which no kernel is compiled.
     Depth {
-        /// The innermost extent of `q`.
+        /// The name of the argument.
+        tensor: &'static str,
+        /// The innermost extent of the argument.
         depth: usize,
+        /// The most elements that its heads can have: for values, those of keys.
+        most: usize,
         /// The number of which it must be a multiple.
         multiple: usize,
     },
@@ -55,6 +59,8 @@ pub enum CachedAttentionError {
     Page {
         /// The rows of a page.
         rows: usize,
+        /// The least rows that a page can have: 32 of latents, and 16 of other keys.
+        least: usize,
     },
 
     /// New heads of a depth that the kernel cannot write.
@@ -137,11 +143,11 @@ impl std::fmt::Display for CachedAttentionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let code = self.code();
         match self {
-            Self::Depth { depth, multiple } => write!(
+            Self::Depth { tensor, depth, most, multiple } => write!(
                 f,
-                "{code}: heads of a cache must have at most 128 elements, a multiple of {multiple}: those of `q` have {depth}; \
-                 pad the innermost dimension of all tensors with zeros to such a multiple, and pass the scale of \
-                 the unpadded depth, or use `attention` for more elements"
+                "{code}: heads of a cache must have at most {most} elements, a multiple of {multiple}, and values no \
+                 more than keys: those of `{tensor}` have {depth}; pad the innermost dimension of all tensors with \
+                 zeros to such a multiple, and pass the scale of the unpadded depth"
             ),
             Self::Shape { tensor, found, wanted } => write!(
                 f,
@@ -165,10 +171,11 @@ impl std::fmt::Display for CachedAttentionError {
                 "{code}: `{option}` must be above 0 and below 2.3e38: it is {number}; negate `q` for a negative \
                  scale, or pass `None` for 1 / sqrt(depth) and no cap"
             ),
-            Self::Page { rows } => write!(
+            Self::Page { rows, least } => write!(
                 f,
-                "{code}: pages must have 16, 32, 64, 128 or 256 rows: these have {rows}; allocate the cache in \
-                 pages of such a size, or view pages that follow each other as one"
+                "{code}: pages must have {}32, 64, 128 or 256 rows: these have {rows}; allocate the cache in \
+                 pages of such a size, or view pages that follow each other as one",
+                if *least < 32 { "16, " } else { "" }
             ),
             Self::NewDepth { depth } => write!(
                 f,
@@ -236,12 +243,13 @@ mod tests {
     #[test]
     fn each_message_names_code_rule_finding_and_remedy() {
         let errors = [
-            CachedAttentionError::Depth { depth: 100, multiple: 8 },
+            CachedAttentionError::Depth { tensor: "q", depth: 100, most: 256, multiple: 8 },
             CachedAttentionError::Shape { tensor: "table", found: vec![3, 4], wanted: vec![2, 4] },
             CachedAttentionError::Heads { queries: 6, keys: 4 },
             CachedAttentionError::TooLarge { shape: [1, 1, 1, 64], keys: 1 << 31 },
             CachedAttentionError::Factor { option: "scale", number: -0.125 },
-            CachedAttentionError::Page { rows: 48 },
+            CachedAttentionError::Page { rows: 48, least: 16 },
+            CachedAttentionError::Page { rows: 16, least: 32 },
             CachedAttentionError::NewDepth { depth: 100 },
             CachedAttentionError::NewShape { tensor: "counts", found: vec![3], wanted: vec![2] },
             CachedAttentionError::TooManyNew { shape: [1, 1, 1 << 31, 64], cache: [1, 1, 16, 64] },

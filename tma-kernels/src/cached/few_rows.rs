@@ -20,19 +20,20 @@ pub mod warps {
     /// Keys that a warp multiplies at a time: the rows of the smallest page.
     const SLICE: u32 = 16;
 
-    /// Columns of keys or values that are multiplied at a time, if they have to be scaled.
-    const SCALED_COLUMNS: u32 = 32;
+    /// Columns of keys or values that are multiplied at a time, if registers do not suffice for a row.
+    const COLUMNS: u32 = 32;
 
     /// The named barrier of the warps that multiply.
     const MULTIPLIERS: u32 = 1;
 
-    /// Returns how many stages have 64 KB of keys and values. With more in flight, the memory of an
-    /// H200 is slower (`docs/cached-attention.md`, "The kernels").
+    /// Returns how many stages have 64 KB of keys and values, but at least two. With more in flight,
+    /// the memory of an H200 is slower (`docs/cached-attention.md`, "The kernels").
     ///
     /// The number is a multiple of the groups of warps, so that each stage is always read by the
     /// same warps: they wait for every phase of its barrier.
     pub const fn stages(keys: u32, depth: u32, bytes: u32) -> u32 {
-        64 * 1024 / (2 * bytes * keys * depth)
+        let stages = 64 * 1024 / (2 * bytes * keys * depth);
+        if stages < 2 { 2 } else { stages }
     }
 
     /// Returns the column of the values to which column `c` of a sum belongs, if values are
@@ -64,26 +65,34 @@ pub mod warps {
     /// kernel still runs.
     ///
     /// Of 64 keys, each of four warps takes a slice. Conversions take time, in which four others multiply
-    /// the next keys.
-    #[tma_kernel(threads = 32 * (WARPS + LOADERS), max_registers = if BYTES == 1 { 168 } else { 255 }, unchecked, instances(
+    /// the next keys or, if there are more than 128 columns, the same keys and the other half of the columns
+    /// of values: registers do not suffice for more sums.
+    #[tma_kernel(threads = 32 * (WARPS + LOADERS), max_registers = if WARPS == 8 { 168 } else { 255 }, unchecked, instances(
         (T, M, C, BYTES, SHIFT, DEPTH) in [
             bf16_d64 = (bf16, bf16, bf16, 2, 32, 64),
             bf16_d128 = (bf16, bf16, bf16, 2, 32, 128),
+            bf16_d256 = (bf16, bf16, bf16, 2, 32, 256),
             f16_d64 = (f16, f16, f16, 2, -7, 64),
             f16_d128 = (f16, f16, f16, 2, -7, 128),
+            f16_d256 = (f16, f16, f16, 2, -7, 256),
             bf16_e4m3_d128 = (bf16, f16, e4m3, 1, -7, 128),
             f16_e4m3_d128 = (f16, f16, e4m3, 1, -7, 128),
+            bf16_e4m3_d256 = (bf16, f16, e4m3, 1, -7, 256),
+            f16_e4m3_d256 = (f16, f16, e4m3, 1, -7, 256),
         ],
         KEYS in [k16 = 16, k64 = 64],
         let STAGES = stages(KEYS, DEPTH, BYTES),
         let SCALES = 2 * STAGES,
         let IS_SCALED = BYTES == 1,
+        let IS_SPLIT = BYTES == 1 || DEPTH > 128, // registers do not suffice for a whole row of queries
         let WARPS = if BYTES == 1 { 8 } else { 4 }, // that multiply
-        let LOADERS = if BYTES == 1 { 4 } else { 1 }, // of which one loads, and others leave registers
+        let HALVES = if BYTES == 1 && DEPTH > 128 { 2 } else { 1 }, // of the columns of values, each for a warp
+        let WIDTH = DEPTH / HALVES,
+        let LOADERS = if WARPS == 8 { 4 } else { 1 }, // of which one loads, and others leave registers
         let SUMS = 8 * WARPS,
-        let BATCH = if BYTES == 1 { 8 } else { 16 }, // parts that a thread adds up at a time
+        let BATCH = if WARPS == 8 { 8 } else { 16 }, // parts that a thread adds up at a time
         let HAS_ADDITIONS = KEYS == 16, // for which registers do not suffice beside 64 keys
-        let PITCH = DEPTH + 8, // floats: a row, its peak and its sum of weights, in other banks than the next
+        let PITCH = WIDTH + 8, // floats: a row, its peak and its sum of weights, in other banks than the next
     ))]
     pub fn attend<
         T,
@@ -96,7 +105,10 @@ pub mod warps {
         const STAGES: u32,
         const SCALES: u32,
         const IS_SCALED: bool,
+        const IS_SPLIT: bool,
         const WARPS: u32,
+        const HALVES: u32,
+        const WIDTH: u32,
         const LOADERS: u32,
         const SUMS: u32,
         const BATCH: usize,
@@ -124,6 +136,7 @@ pub mod warps {
         left: u32,
         right: u32,
         depth: u32,
+        value_depth: u32,
         page_shift: u32,
         table_stride: u32,
         target: u32,
@@ -170,7 +183,7 @@ pub mod warps {
         let positions: Positions = shared();
         let starts_of_bias: Starts = shared();
         if thread_idx().x == 0 {
-            ring.init(KEYS / SLICE);
+            ring.init(KEYS / SLICE * HALVES);
             for i in 0..2 {
                 ready[i].init(1);
                 free[i].init(WARPS);
@@ -186,7 +199,7 @@ pub mod warps {
         let of_bias = Strides { sequence: bias_sequence, head: bias_head, query: bias_query };
         let rows = queries * group;
         if warp_idx() >= WARPS {
-            if IS_SCALED {
+            if WARPS == 8 {
                 setmaxnreg_dec::<72>();
             }
             if warp_idx() == WARPS {
@@ -200,7 +213,7 @@ pub mod warps {
                 let [unit_keys, units] = plan(problem, page_starts, lengths, starts, target, least);
                 if elect_one() {
                     let mut producer = ring.producer();
-                    load_units::<C, KEYS, DEPTH, STAGES, SCALES, IS_SCALED>(
+                    load_units::<C, KEYS, DEPTH, DEPTH, STAGES, SCALES, IS_SCALED>(
                         k,
                         v,
                         &mut producer,
@@ -228,7 +241,7 @@ pub mod warps {
                 }
             }
         } else {
-            if IS_SCALED {
+            if WARPS == 8 {
                 setmaxnreg_inc::<216>(); // those that the loading warpgroup leaves
             }
             grid_dependency_wait();
@@ -237,8 +250,9 @@ pub mod warps {
             let warp = warp_idx();
             let thread = thread_idx().x;
             let slices = KEYS / SLICE; // of a stage, each for a warp of a group
-            let groups = WARPS / slices;
+            let groups = WARPS / slices / HALVES;
             let slice = warp % slices * SLICE;
+            let first_column = warp / slices % HALVES * WIDTH; // of values
             let mut turn = 0u32;
             let mut position = 0u32; // of the unit's first stage, among all of the block
             let mut first_group = 0; // which reads the unit's first stage
@@ -277,7 +291,7 @@ pub mod warps {
                         named_barrier_sync(MULTIPLIERS, 32 * WARPS);
                         row_scales = [factors.get(lane_idx() / 4), factors.get(lane_idx() / 4 + 8)];
                     } else {
-                        load_queries(rows_of_q, q, of_q, problem, work, work.row, depth, thread);
+                        load_queries(rows_of_q, q, of_q, problem, work, work.row, 0, depth, thread);
                         named_barrier_sync(MULTIPLIERS, 32 * WARPS);
                     }
                     let query = WarpLeft::<M, ROWS, DEPTH>::load(rows_of_q, [0, 0]);
@@ -285,33 +299,32 @@ pub mod warps {
                     let tile_rows = min(ROWS, rows - work.row);
                     let sight = sight(problem, work.keys, work.row, ROWS, lane_idx() / 4);
                     let mut softmax = Softmax { peaks: [f32::NEG_INFINITY; 2], totals: [0.0; 2] };
-                    let mut sum = WarpAccumulator::<f32, ROWS, DEPTH>::zero();
+                    let mut sum = WarpAccumulator::<f32, ROWS, WIDTH>::zero();
                     let stages = (work.span.end - work.span.first).div_ceil(KEYS);
-                    let own_first = (warp / slices + groups - first_group) % groups;
+                    let own_first = (warp / slices / HALVES + groups - first_group) % groups;
                     consumer.skip(min(own_first, stages));
                     for stage in (own_first..stages).step_by(groups as usize) {
                         let first = work.span.first + stage * KEYS + slice;
                         let slot = consumer.wait();
                         let mut scores = WarpAccumulator::<f32, ROWS, SLICE>::zero();
                         let mut scale_of_values = 1.0;
-                        if IS_SCALED {
-                            // Registers do not suffice for a whole row.
-                            for first in unroll((0..DEPTH).step_by(SCALED_COLUMNS as usize)) {
-                                let query = WarpLeft::<M, ROWS, SCALED_COLUMNS>::load(rows_of_q, [0, first]);
-                                let keys = WarpRight::<M, SLICE, SCALED_COLUMNS>::widen(
-                                    slot.0.batch(0),
-                                    [slice, first],
-                                );
+                        if IS_SPLIT {
+                            for first in unroll((0..DEPTH).step_by(COLUMNS as usize)) {
+                                let query = WarpLeft::<M, ROWS, COLUMNS>::load(rows_of_q, [0, first]);
+                                let keys =
+                                    WarpRight::<M, SLICE, COLUMNS>::widen(slot.0.batch(0), [slice, first]);
                                 scores.mma_sync(query, keys);
                             }
+                        } else {
+                            let keys = WarpRight::<M, SLICE, DEPTH>::widen(slot.0.batch(0), [slice, 0]);
+                            scores.mma_sync(query, keys);
+                        }
+                        if IS_SCALED {
                             let [of_keys, of_values] = scales[(position + stage) % SCALES].get_vec::<2>(0);
                             scale_of_values = of_values;
                             for i in unroll(0..scores.len()) {
                                 scores[i] *= row_scales[scores.row(i)] * of_keys;
                             }
-                        } else {
-                            let keys = WarpRight::<M, SLICE, DEPTH>::widen(slot.0.batch(0), [slice, 0]);
-                            scores.mma_sync(query, keys);
                         }
                         if soft_cap > 0.0 {
                             for i in unroll(0..scores.len()) {
@@ -346,30 +359,32 @@ pub mod warps {
                             // zero, but zero times infinity is not.
                             if first + SLICE > work.keys {
                                 for row in work.keys - min(first, work.keys)..SLICE {
-                                    for column in (lane_idx() * 8..DEPTH).step_by(256) {
-                                        slot.1.set_vec([0, 0, slice + row, column], [cast::<C>(0.0f32); 8]);
+                                    for column in (lane_idx() * 8..WIDTH).step_by(256) {
+                                        let at = [0, 0, slice + row, first_column + column];
+                                        slot.1.set_vec(at, [cast::<C>(0.0f32); 8]);
                                     }
                                 }
                                 fence_proxy_async();
                                 sync_warp();
                             }
                         }
-                        weigh::<ROWS, SLICE, DEPTH, SHIFT>(&mut scores, &mut sum, &mut softmax, scale);
+                        weigh::<ROWS, SLICE, WIDTH, SHIFT>(&mut scores, &mut sum, &mut softmax, scale);
                         let weights = scores.pack::<M>();
                         let values = slot.1.batch(0).t_if::<true>();
                         if IS_SCALED {
-                            for first in unroll((0..DEPTH).step_by(SCALED_COLUMNS as usize)) {
-                                let mut part = WarpAccumulator::<f32, ROWS, SCALED_COLUMNS>::zero();
-                                let values =
-                                    WarpRight::<M, SCALED_COLUMNS, SLICE>::widen(values, [first, slice]);
+                            for first in unroll((0..WIDTH).step_by(COLUMNS as usize)) {
+                                let mut part = WarpAccumulator::<f32, ROWS, COLUMNS>::zero();
+                                let at = [first_column + first, slice];
+                                let values = WarpRight::<M, COLUMNS, SLICE>::widen(values, at);
                                 part.mma_sync(weights, values);
                                 for i in unroll(0..part.len()) {
-                                    let of_sum = (first / SCALED_COLUMNS) as usize * part.len() + i;
+                                    let of_sum = (first / COLUMNS) as usize * part.len() + i;
                                     sum[of_sum] = fma(part[i], scale_of_values, sum[of_sum]);
                                 }
                             }
                         } else {
-                            sum.mma_sync(weights, WarpRight::<M, DEPTH, SLICE>::widen(values, [0, slice]));
+                            let values = WarpRight::<M, WIDTH, SLICE>::widen(values, [first_column, slice]);
+                            sum.mma_sync(weights, values);
                         }
                         sync_warp();
                         if elect_one() {
@@ -386,7 +401,7 @@ pub mod warps {
                             let own = sums[warp * 8 + lane_idx() / 4];
                             if lane_idx() % 4 == 0 {
                                 let peak = if half == 0 { softmax.peaks[0] } else { softmax.peaks[1] };
-                                own.set_vec(DEPTH, [peak, if half == 0 { totals[0] } else { totals[1] }]);
+                                own.set_vec(WIDTH, [peak, if half == 0 { totals[0] } else { totals[1] }]);
                             }
                             for i in unroll(0..sum.len() / 2) {
                                 if sum.row(2 * i) as u32 == half {
@@ -403,17 +418,16 @@ pub mod warps {
                             for item in (thread..8 * (DEPTH / 4)).step_by((32 * WARPS) as usize) {
                                 let row = half * 8 + item / (DEPTH / 4);
                                 let column = item % (DEPTH / 4) * 4;
-                                if row < tile_rows && column < depth {
+                                if row < tile_rows && column < value_depth {
                                     let mut all =
                                         RowPart { sums: [0.0; 4], peak: f32::NEG_INFINITY, total: 0.0 };
-                                    for w in unroll(0..WARPS) {
-                                        let of_warp = sums[((first_group + w / slices) % groups * slices
-                                            + w % slices)
-                                            * 8
-                                            + item / (DEPTH / 4)];
-                                        let [peak, total] = of_warp.get_vec::<2>(DEPTH);
-                                        let part =
-                                            RowPart { sums: of_warp.get_vec::<4>(column), peak, total };
+                                    for w in unroll(0..WARPS / HALVES) {
+                                        let group = (first_group + w / slices) % groups;
+                                        let of_half = (group * HALVES + column / WIDTH) * slices;
+                                        let of_warp = sums[(of_half + w % slices) * 8 + item / (DEPTH / 4)];
+                                        let [peak, total] = of_warp.get_vec::<2>(WIDTH);
+                                        let sums = of_warp.get_vec::<4>(column % WIDTH);
+                                        let part = RowPart { sums, peak, total };
                                         all = added(all, part, scale);
                                     }
                                     if work.parts == 1 {
@@ -454,7 +468,7 @@ pub mod warps {
                                 for item in (thread..tile_rows * (DEPTH / 4)).step_by((32 * WARPS) as usize) {
                                     let row = item / (DEPTH / 4);
                                     let column = item % (DEPTH / 4) * 4;
-                                    if column < depth {
+                                    if column < value_depth {
                                         let each = min(rows, ROWS);
                                         let all = merged::<DEPTH, BATCH>(
                                             partials,

@@ -4,10 +4,11 @@ use tma_runtime::launch::LaunchOn;
 use tma_runtime::prelude::*;
 
 use super::few_rows::warps::attend as few_rows;
+use super::latent::kernel::warpgroups::attend_latents as latent_rows;
 use super::many_rows::warpgroups::attend as many_rows;
 use super::merge::rows::{THREADS, merge};
 use super::pages::PageArguments;
-use super::problem::{Problem, VECTOR};
+use super::problem::{Layout, MOST_DEPTH, Problem, VECTOR};
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
     AttentionElement, CacheElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions,
@@ -24,12 +25,13 @@ const MERGED_BY_BLOCKS: usize = 8;
 /// Queues the kernels, unless there is nothing to compute.
 pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     on: &impl LaunchOn,
+    layout: Layout,
     q: TensorView<'_, T, 4>,
     cache: KeyValueCache<'_, C>,
     mut o: TensorViewMut<'_, T, 4>,
     options: CachedAttentionOptions<'_, T>,
 ) -> Result<(), CachedAttentionError> {
-    let problem = Problem::of([q.shape(), o.shape()], &cache, &options)?;
+    let problem = Problem::of(layout, [q.shape(), o.shape()], &cache, &options)?;
     if o.shape().contains(&0) {
         return Ok(());
     }
@@ -68,18 +70,24 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     let PageArguments { table, page_starts, lengths } = cache.pages.arguments(cache.lengths)?;
     let page_shift = problem.page_rows.map_or(0, usize::ilog2);
     let depth = problem.kernel_depth() as u32;
-    let is_unknown = || CachedAttentionError::Depth { depth: problem.depth, multiple: 16 / C::BYTES };
+    let is_unknown = || CachedAttentionError::Depth {
+        tensor: "q",
+        depth: problem.depth,
+        most: MOST_DEPTH,
+        multiple: 16 / C::BYTES,
+    };
     // Extents are below 2^31, which the problem has checked.
     let count = |value: usize| value as u32;
     // Few parts of few rows are merged by the block that ends last, others by a kernel.
     let is_divided = lengths.is_some() || division.units > problem.sequences * problem.heads_and_tiles();
-    let is_merged = is_divided && problem.rows() > MERGED_BY_BLOCKS;
+    let is_merged = is_divided && (problem.rows() > MERGED_BY_BLOCKS || problem.tile_rows() > 16);
     // A kernel that merges reads the lengths again, and so does a plan without room for them: they
     // could have changed.
     let is_constant = constant_cache && !is_merged && 2 * problem.sequences <= MOST_SEQUENCES as usize;
-    // The kernels have the same parameters, except for how parts are merged.
+    // The kernels have the same parameters, except for how parts are merged, and for depths, additions
+    // and scales, which not all of them have.
     macro_rules! attend {
-        ($kernel:expr, $keys:expr, $values:expr, [$($arrived:expr)?], [$($scales:expr),*]) => {
+        ($kernel:expr, $keys:expr, $values:expr, [$($arrived:expr)?], [$($depth:expr),*], [$($other:expr),*]) => {
             $kernel.launch(
                 dependent(on),
                 Grid::x(count(division.blocks.max(1))),
@@ -103,7 +111,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
                 count(problem.keys),
                 count(problem.left),
                 count(problem.right),
-                count(problem.depth),
+                $($depth,)*
                 page_shift,
                 count(problem.table_width),
                 count(division.units.max(1)),
@@ -116,21 +124,11 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
                 of_o[2] as u64,
                 problem.scale,
                 problem.cap_scale,
-                slopes,
-                bias,
-                of_bias[0],
-                of_bias[1],
-                of_bias[2],
-                of_bias[3],
-                problem.bias_factor,
-                page_starts,
-                $($scales,)*
+                $($other,)*
             )?
         };
     }
-    // A stage is in one page, and only the smaller stages have additions to scores.
-    let has_additions = slopes.is_some() || bias.is_some();
-    let keys = if has_additions || problem.page_rows.is_some_and(|rows| rows < 64) { 16 } else { 64 };
+    let keys = count(problem.stage_keys());
     let shift = C::SHIFT;
     if problem.tile_rows() == 16 {
         let key = few_rows::Key { bytes: C::BYTES as u32, shift, depth, keys };
@@ -142,7 +140,16 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
             k,
             v,
             [(!is_merged).then_some(&mut workspace.arrived)],
+            [count(problem.depth), count(problem.value_depth)],
             [
+                slopes,
+                bias,
+                of_bias[0],
+                of_bias[1],
+                of_bias[2],
+                of_bias[3],
+                problem.bias_factor,
+                page_starts,
                 scales.map(|scales| scales.keys),
                 scales.map(|scales| scales.values),
                 is_constant,
@@ -152,13 +159,38 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
             ]
         );
     } else if let (Some(k), Some(v)) = (C::unwidened(k), C::unwidened(v)) {
-        let warpgroups = count(problem.tile_rows() / 64);
-        let key = many_rows::Key { shift, depth, keys, warpgroups };
-        let kernel = many_rows::find::<T>(key).ok_or_else(is_unknown)?;
-        attend!(kernel, k, v, [], [has_additions]);
+        match problem.layout {
+            Layout::Separate => {
+                let warpgroups = count(problem.tile_rows() / 64);
+                let key = many_rows::Key { shift, depth, keys, warpgroups };
+                let kernel = many_rows::find::<T>(key).ok_or_else(is_unknown)?;
+                attend!(
+                    kernel,
+                    k,
+                    v,
+                    [],
+                    [count(problem.depth), count(problem.value_depth)],
+                    [
+                        slopes,
+                        bias,
+                        of_bias[0],
+                        of_bias[1],
+                        of_bias[2],
+                        of_bias[3],
+                        problem.bias_factor,
+                        page_starts,
+                        problem.has_additions
+                    ]
+                );
+            }
+            Layout::Latent => {
+                let kernel = latent_rows::find::<T>(latent_rows::Key { shift }).ok_or_else(is_unknown)?;
+                attend!(kernel, k, v, [], [], [page_starts]);
+            }
+        }
     }
     if is_merged {
-        let threads = o.shape().iter().product::<usize>() / problem.depth * problem.kernel_depth() / 4;
+        let threads = o.shape().iter().product::<usize>() / problem.value_depth * problem.kernel_depth() / 4;
         let kernel = merge::find::<T>(merge::Key { shift, depth }).ok_or_else(is_unknown)?;
         kernel.launch(
             dependent(on),
@@ -179,7 +211,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
             count(problem.left),
             count(problem.right),
             count(problem.tile_rows()),
-            count(problem.depth),
+            count(problem.value_depth),
             page_shift,
             of_o[0] as u64,
             of_o[1] as u64,

@@ -15,9 +15,9 @@ pub mod stream {
     /// Page numbers that are read at a time, so that their latencies overlap.
     const PAGES: u32 = 8;
 
-    /// Vectors of queries that a thread loads at most: those of 64 rows of 128 elements, divided
+    /// Vectors of queries that a thread loads at most: those of 64 rows of 256 elements, divided
     /// among 128 threads.
-    const VECTORS: usize = 8;
+    const VECTORS: usize = 16;
 
     /// The exponent of the greatest element of a row of queries that is multiplied by `e4m3`.
     const QUERY_EXPONENT: u32 = 14;
@@ -60,8 +60,9 @@ pub mod stream {
     /// Keys or values of a stage.
     pub type Rows<T, const KEYS: u32, const DEPTH: u32> = Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>;
 
-    /// Loads up to `ROWS` rows of queries from `first` on: those of a group of heads are the rows of
-    /// one matrix. They are converted to `M`. 128 threads call it, each with its index among them.
+    /// Loads up to `ROWS` rows of queries from `first` on, and of each the columns from `first_column`
+    /// on and before `end_column`: the rows of a group of heads are those of one matrix. They are
+    /// converted to `M`. 128 threads call it, each with its index among them.
     #[tma_device]
     pub fn load_queries<
         T: TileElement + Number,
@@ -75,7 +76,8 @@ pub mod stream {
         problem: Problem,
         work: WorkUnit,
         first: u32,
-        depth: u32,
+        first_column: u32,
+        end_column: u32,
         thread: u32,
     ) {
         let rows = problem.queries * problem.group;
@@ -85,9 +87,10 @@ pub mod stream {
         let mut values = [[cast::<T>(0.0f32); 8]; VECTORS];
         for i in unroll(0..ROWS * DEPTH / 1024) {
             let row = first + row + i * (1024 / DEPTH);
-            if row < rows && column < depth {
+            if row < rows && first_column + column < end_column {
                 let of_row = row_of(problem, work, row);
-                values[i as usize] = q.get_vec::<8>(row_start(strides, of_row) + column as u64);
+                let at = row_start(strides, of_row) + (first_column + column) as u64;
+                values[i as usize] = q.get_vec::<8>(at);
             }
         }
         for i in unroll(0..ROWS * DEPTH / 1024) {
@@ -135,7 +138,7 @@ pub mod stream {
             for j in unroll(0..8usize) {
                 greatest = max(greatest, abs(cast::<f32>(values[j])));
             }
-            for bit in unroll(0..4u32) {
+            for bit in unroll(0..5u32) {
                 if 8 << bit < DEPTH {
                     greatest = max(greatest, shuffle_xor(greatest, 1 << bit));
                 }
@@ -176,13 +179,14 @@ pub mod stream {
         T: TileElement,
         const KEYS: u32,
         const DEPTH: u32,
+        const VALUE_DEPTH: u32,
         const STAGES: u32,
         const SCALES: u32,
         const IS_SCALED: bool,
     >(
         k: TensorMap<Rows<T, KEYS, DEPTH>>,
-        v: TensorMap<Rows<T, KEYS, DEPTH>>,
-        cache: &mut Producer<(Rows<T, KEYS, DEPTH>, Rows<T, KEYS, DEPTH>), STAGES>,
+        v: TensorMap<Rows<T, KEYS, VALUE_DEPTH>>,
+        cache: &mut Producer<(Rows<T, KEYS, DEPTH>, Rows<T, KEYS, VALUE_DEPTH>), STAGES>,
         announcements: Stages<UnitWords, 2>,
         ready: Stages<Barrier, 2>,
         free: Stages<Barrier, 2>,

@@ -10,10 +10,12 @@ pub mod warpgroups {
     use crate::cached::bias::additions::{Positions, Slopes, Starts, addition, store_additions};
     use crate::cached::loads::stream::{Rows, ScaleStrides, load_queries, load_units};
     use crate::cached::schedule::work::{
-        MOST_SEQUENCES, Problem, Sight, Strides, UnitWords, announced, is_hidden, plan, row_of, row_start,
-        sight, store_plan,
+        MOST_SEQUENCES, Problem, Sight, Strides, UnitWords, announced, plan, row_of, row_start, sight,
+        store_plan,
     };
-    use crate::cached::softmax::online::{Softmax, row_totals, share, store_log_sum, weigh_tile};
+    use crate::cached::softmax::online::{
+        Softmax, cap_tile, hide_tile, row_totals, share, store_log_sum, weigh_tile,
+    };
 
     /// Rows of a warpgroup.
     const ROWS: u32 = 64;
@@ -21,10 +23,10 @@ pub mod warpgroups {
     /// The named barrier of the warpgroups that multiply.
     const MULTIPLIERS: u32 = 1;
 
-    /// Returns how many stages of keys and values fit in shared memory beside the queries: with one
-    /// warpgroup that multiplies, of half of it, since two blocks share a multiprocessor.
+    /// Returns how many stages of keys and values fit in shared memory beside the queries. With one
+    /// warpgroup that multiplies up to 128 columns, two blocks share a multiprocessor.
     pub const fn stages(warpgroups: u32, keys: u32, depth: u32) -> u32 {
-        (if warpgroups == 1 { 64 } else { 128 }) * 1024 / (4 * keys * depth)
+        (if warpgroups == 1 && depth <= 128 { 64 } else { 128 }) * 1024 / (4 * keys * depth)
     }
 
     /// Limits the scores of keys from `first` on, adds what is added to them, and masks those of keys that a query does not see.
@@ -44,11 +46,7 @@ pub mod warpgroups {
         bias_key: u64,
         bias_factor: f32,
     ) {
-        if soft_cap > 0.0 {
-            for i in unroll(0..scores.len()) {
-                scores[i] = tanh(scores[i] * soft_cap);
-            }
-        }
+        cap_tile::<KEYS>(scores, soft_cap);
         if has_additions {
             for i in unroll(0..scores.len()) {
                 let key = first + scores.at(i)[1];
@@ -56,14 +54,7 @@ pub mod warpgroups {
                 scores[i] += addition(slopes, positions, starts, row, key, keys, bias, bias_key, bias_factor);
             }
         }
-        if first < sight.of_all.first || first + KEYS > sight.of_all.end {
-            for i in unroll(0..scores.len()) {
-                let key = first + scores.at(i)[1];
-                if is_hidden(sight, scores.row(i), key) {
-                    scores[i] = f32::NEG_INFINITY;
-                }
-            }
-        }
+        hide_tile::<KEYS>(scores, first, sight);
     }
 
     /// Computes what [`few_rows`](crate::cached::few_rows) does, for up to 64 rows of queries per
@@ -72,15 +63,21 @@ pub mod warpgroups {
     ///
     /// One warp loads. Each iteration multiplies queries by the next keys, and at the same time
     /// weights by the last values. `KEYS` is at most the number of rows of a page.
-    #[tma_kernel(threads = 128 * (WARPGROUPS + 1), max_registers = if WARPGROUPS == 1 { 128 } else { 144 }, unchecked, instances(
+    #[tma_kernel(threads = 128 * (WARPGROUPS + 1), max_registers = if DEPTH > 128 { 168 } else if WARPGROUPS == 1 { 128 } else { 144 }, unchecked, instances(
         (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, -7)],
-        DEPTH in [d64 = 64, d128 = 128],
-        KEYS in [k16 = 16, k64 = 64],
+        (DEPTH, KEYS) in [
+            d64_k16 = (64, 16),
+            d64_k64 = (64, 64),
+            d128_k16 = (128, 16),
+            d128_k64 = (128, 64),
+            d256_k32 = (256, 32),
+        ],
         WARPGROUPS in [m64 = 1, m128 = 2],
         let STAGES = stages(WARPGROUPS, KEYS, DEPTH),
-        let LOADER = if WARPGROUPS == 1 { 56 } else { 64 }, // registers
-        let HAS_ADDITIONS = KEYS == 16, // for which registers do not suffice beside 64 keys
-        let REGISTERS = if WARPGROUPS == 1 { 200 } else { 184 }, // those that the loading warpgroup leaves
+        let LOADER = if DEPTH > 128 { if WARPGROUPS == 1 { 96 } else { 72 } } else if WARPGROUPS == 1 { 56 } else { 64 }, // registers
+        let HAS_ADDITIONS = KEYS == 16, // for which registers do not suffice beside more keys
+        let READS_AGAIN = DEPTH > 128, // the work unit: registers do not suffice for it beside the sums
+        let REGISTERS = if DEPTH > 128 { if WARPGROUPS == 1 { 240 } else { 216 } } else if WARPGROUPS == 1 { 200 } else { 184 }, // those that the loading warpgroup leaves
     ))]
     pub fn attend<
         T,
@@ -91,6 +88,7 @@ pub mod warpgroups {
         const STAGES: u32,
         const LOADER: u32,
         const HAS_ADDITIONS: bool,
+        const READS_AGAIN: bool,
         const REGISTERS: u32,
     >(
         k: TensorMap<Rows<T, KEYS, DEPTH>>,
@@ -113,6 +111,7 @@ pub mod warpgroups {
         left: u32,
         right: u32,
         depth: u32,
+        value_depth: u32,
         page_shift: u32,
         table_stride: u32,
         target: u32,
@@ -184,7 +183,7 @@ pub mod warpgroups {
                 }
                 if elect_one() {
                     let mut producer = ring.producer();
-                    load_units::<T, KEYS, DEPTH, STAGES, 1, false>(
+                    load_units::<T, KEYS, DEPTH, DEPTH, STAGES, 1, false>(
                         k,
                         v,
                         &mut producer,
@@ -224,14 +223,14 @@ pub mod warpgroups {
                 is_over = work.parts == 0;
                 if !is_over {
                     sync_warp();
-                    if elect_one() {
+                    if !READS_AGAIN && elect_one() {
                         free[turn % 2].arrive();
                     }
                     turn += 1;
 
                     let first_row = work.row + ROWS * warpgroup_idx();
                     sync_warpgroup(); // all warps have multiplied the queries of the unit before
-                    load_queries(query, q, of_q, problem, work, first_row, depth, thread);
+                    load_queries(query, q, of_q, problem, work, first_row, 0, depth, thread);
                     // Units without keys need none. With one warpgroup that test takes a register
                     // too many, and with two its absence does.
                     let has_scores = WARPGROUPS == 1 || work.span.first < work.span.end;
@@ -338,6 +337,14 @@ pub mod warpgroups {
                         }
                     }
 
+                    let work = if READS_AGAIN { announced(announcements[(turn - 1) % 2]) } else { work };
+                    if READS_AGAIN {
+                        sync_warp();
+                        if elect_one() {
+                            free[(turn - 1) % 2].arrive();
+                        }
+                    }
+                    let first_row = work.row + ROWS * warpgroup_idx();
                     let totals = row_totals(&softmax);
                     for r in unroll(0..2usize) {
                         let row = first_row + own_row + 8 * r as u32;
@@ -348,7 +355,7 @@ pub mod warpgroups {
                                 let at = row_start(of_o, of_row);
                                 for i in unroll(0..sum.len() / 2) {
                                     let column = sum.at(2 * i)[1];
-                                    if sum.row(2 * i) == r && column < depth {
+                                    if sum.row(2 * i) == r && column < value_depth {
                                         let pair = [
                                             cast::<T>(sum[2 * i] * share),
                                             cast::<T>(sum[2 * i + 1] * share),

@@ -24,7 +24,7 @@ pub mod rows {
     /// after them about how many keys a unit has.
     #[tma_kernel(threads = THREADS, unchecked, instances(
         (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, -7), bf16_as_f16 = (bf16, -7)],
-        DEPTH in [d64 = 64, d128 = 128],
+        DEPTH in [d64 = 64, d128 = 128, d256 = 256, d512 = 512],
     ))]
     pub fn merge<T, const SHIFT: i32, const DEPTH: u32>(
         o: Global<T>,

@@ -5,6 +5,7 @@ pub mod bias;
 mod element;
 mod error;
 pub mod few_rows;
+pub mod latent;
 mod launch;
 pub mod loads;
 pub mod many_rows;
@@ -16,12 +17,14 @@ pub mod softmax;
 mod workspace;
 
 use self::pages::Pages;
+use self::problem::Layout;
 use tma_runtime::launch::{LaunchOn, MapArg, MapArgMut};
 use tma_runtime::prelude::*;
 
 pub use self::append::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries, append};
 pub use self::element::CacheElement;
 pub use self::error::CachedAttentionError;
+pub use self::latent::{LatentCache, MlaAttentionOptions, mla_attention};
 pub use self::pages::PageIndices;
 pub use self::workspace::CacheWorkspace;
 pub use super::attention::AttentionElement;
@@ -31,7 +34,7 @@ pub use super::attention::AttentionElement;
 pub struct KeyValueCache<'a, T> {
     /// Batch × heads × keys × depth or, in pages, pages × heads × rows × depth.
     keys: TensorView<'a, T, 4>,
-    /// The same shape.
+    /// The same shape, or fewer columns.
     values: TensorView<'a, T, 4>,
     /// The pages of each sequence.
     pages: Pages<'a>,
@@ -60,7 +63,8 @@ impl<'a> KeyValueCache<'a, e4m3> {
 
 impl<'a, T> KeyValueCache<'a, T> {
     /// Returns a cache in which the keys of a sequence follow each other: `keys` and `values` are
-    /// batch × heads × keys × depth. Views need not be contiguous.
+    /// batch × heads × keys × depth. The depth of values may be less than that of keys. Views need
+    /// not be contiguous.
     pub fn contiguous(keys: TensorView<'a, T, 4>, values: TensorView<'a, T, 4>) -> Self {
         Self { keys, values, pages: Pages::None, lengths: None, scales: None }
     }
@@ -204,16 +208,14 @@ const COST_OF_PART: f64 = 0.015;
 impl Division {
     /// Returns the division for `heads` heads of `keys` keys each, those of all sequences, and as
     /// many `rows` of queries for each of them: as many parts as occupy most multiprocessors most
-    /// of the time.
+    /// of the time. The heads have up to 128 elements.
     pub fn of(device: &Device, heads: usize, keys: usize, rows: usize) -> Self {
-        Self::of_tiles(device, heads, keys, rows, tile_rows(rows))
+        let tile = tile_rows(rows);
+        Self::of_tiles(blocks(device, tile, 128), heads, keys, rows, tile)
     }
 
-    /// Returns the division for tiles of `tile` rows.
-    fn of_tiles(device: &Device, heads: usize, keys: usize, rows: usize, tile: usize) -> Self {
-        let multiprocessors = (device.multiprocessors() as usize).max(1);
-        // Blocks of one warpgroup that multiplies share a multiprocessor.
-        let blocks = if tile == 64 { 2 * multiprocessors } else { multiprocessors };
+    /// Returns the division for `blocks` blocks that run at the same time, and tiles of `tile` rows.
+    fn of_tiles(blocks: usize, heads: usize, keys: usize, rows: usize, tile: usize) -> Self {
         let tiles = heads.max(1) * rows.div_ceil(tile).max(1);
         let value = |parts: usize| {
             let units = tiles * parts;
@@ -225,6 +227,14 @@ impl Division {
         let parts = (2..=most).fold(1, better);
         Self { blocks, units: tiles * parts, least_keys: DIVIDED_KEYS / 2 }
     }
+}
+
+/// Returns how many blocks run at the same time that multiply tiles of so many rows by keys of this
+/// depth.
+fn blocks(device: &Device, tile: usize, depth: usize) -> usize {
+    let multiprocessors = (device.multiprocessors() as usize).max(1);
+    // Blocks of one warpgroup that multiplies share a multiprocessor, if it has registers for both.
+    if tile == 64 && depth <= 128 { 2 * multiprocessors } else { multiprocessors }
 }
 
 /// Returns how many rows of queries per head of keys a block multiplies at a time.
@@ -239,8 +249,8 @@ fn tile_rows(rows: usize) -> usize {
 /// Queues `o = softmax(q · kᵀ · scale) · v` over the keys and values of a cache, for one query of
 /// each sequence or a few.
 ///
-/// `q` and `o` are batch × heads × queries × depth, with a depth of at most 128 that is a multiple
-/// of 8, and a batch of at most 4096. There may be fewer heads of keys and values: each is then
+/// `q` and `o` are batch × heads × queries × depth, with a depth of at most 256 that is a multiple
+/// of 8, and a batch of at most 4096. Values may be narrower than keys: `o` then has their depth. There may be fewer heads of keys and values: each is then
 /// shared by the same number of adjacent heads of queries, and read once for up to 128 rows of
 /// queries. Views need not be contiguous, except for rows, which begin at multiples of 16 bytes. A
 /// query that sees no key has the result zero.
@@ -289,7 +299,7 @@ pub fn cached_attention<T: AttentionElement, C: CacheElement<T>>(
     mut o: impl MapArgMut<T, 4>,
     options: CachedAttentionOptions<'_, T>,
 ) -> Result<(), CachedAttentionError> {
-    launch::queue(on, q.view(), cache, o.view_mut(), options)
+    launch::queue(on, Layout::Separate, q.view(), cache, o.view_mut(), options)
 }
 
 #[cfg(test)]

@@ -2,27 +2,47 @@
 
 use std::f32::consts::LOG2_E;
 
+use super::latent::kernel::warpgroups as latent;
+use super::latent::kernel::warpgroups::{LATENTS, ROTATED};
 use super::pages::Pages;
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
     AttentionElement, CacheElement, CacheScales, CachedAttentionError, CachedAttentionOptions, Division,
-    KeyValueCache,
+    KeyValueCache, blocks,
 };
 use crate::attention::shape::MOST;
 use tma_runtime::Device;
 
+/// The greatest depth for which there is a kernel.
+pub(super) const MOST_DEPTH: usize = 256;
+
+/// The rows of the smallest page of keys and values.
+pub(super) const LEAST_ROWS: usize = 16;
+
 /// The elements of 16 bytes.
 pub(super) const VECTOR: usize = 8;
+
+/// The tensors that have the columns of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Keys have a tensor of their own.
+    Separate,
+    /// The first columns of keys are values. The keys' tensor has those after them.
+    Latent,
+}
 
 /// The extents of a call, derived from its tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Problem {
+    pub(super) layout: Layout,
     pub(super) sequences: usize,
     pub(super) key_heads: usize,
     /// Heads of queries that share one head of keys.
     pub(super) group: usize,
     pub(super) queries: usize,
     pub(super) depth: usize,
+    /// The depth of values, at most that of keys.
+    pub(super) value_depth: usize,
     /// The greatest number of keys of a sequence.
     pub(super) keys: usize,
     /// About how many keys of each sequence the work is divided for.
@@ -41,35 +61,56 @@ pub(super) struct Problem {
     pub(super) cap_scale: f32,
     /// The factor of what is added to scores after their scale and limit.
     pub(super) bias_factor: f32,
+    /// Whether something is added to scores after their scale and limit.
+    pub(super) has_additions: bool,
     /// Bytes of an element of the cache.
     pub(super) bytes: usize,
 }
 
 impl Problem {
-    /// Returns the problem for tensors `q`, the cache, and `o`.
+    /// Returns the problem for tensors `q`, the cache of this layout, and `o`.
     ///
     /// # Errors
     ///
     /// [`CachedAttentionError`] if they do not match.
     pub(super) fn of<T: AttentionElement, C: CacheElement<T>>(
+        layout: Layout,
         [q, o]: [[usize; 4]; 2],
         cache: &KeyValueCache<'_, C>,
         options: &CachedAttentionOptions<'_, T>,
     ) -> Result<Self, CachedAttentionError> {
         let [sequences, heads, queries, depth] = q;
-        let multiple = 16 / C::BYTES;
-        if depth == 0 || depth > 128 || !depth.is_multiple_of(multiple) {
-            return Err(CachedAttentionError::Depth { depth, multiple });
-        }
         let k = cache.keys.shape();
         let [_, key_heads, rows, _] = k;
         let batch = if cache.pages.are_there() { k[0] } else { sequences };
-        fits("k", &k, &[batch, key_heads, rows, depth])?;
-        fits("v", &cache.values.shape(), &k)?;
-        fits("o", &o, &q)?;
+        let value_depth = match layout {
+            Layout::Separate => {
+                let value_depth = cache.values.shape()[3];
+                let multiple = 16 / C::BYTES;
+                for (tensor, depth, most) in [("q", depth, MOST_DEPTH), ("v", value_depth, depth)] {
+                    if depth == 0 || depth > most || !depth.is_multiple_of(multiple) {
+                        return Err(CachedAttentionError::Depth { tensor, depth, most, multiple });
+                    }
+                }
+                fits("k", &k, &[batch, key_heads, rows, depth])?;
+                fits("v", &cache.values.shape(), &[batch, key_heads, rows, value_depth])?;
+                value_depth
+            }
+            Layout::Latent => {
+                fits("q", &q, &[sequences, heads, queries, (LATENTS + ROTATED) as usize])?;
+                fits("rotated", &k, &[batch, 1, rows, ROTATED as usize])?;
+                fits("latents", &cache.values.shape(), &[batch, 1, rows, LATENTS as usize])?;
+                LATENTS as usize
+            }
+        };
+        fits("o", &o, &[sequences, heads, queries, value_depth])?;
         cache.pages.check(sequences, cache.lengths, fits)?;
         let most_pages = cache.pages.most();
-        let page_rows = page_rows(cache.pages.are_there(), rows)?;
+        let least_rows = match layout {
+            Layout::Separate => LEAST_ROWS,
+            Layout::Latent => latent::KEYS as usize,
+        };
+        let page_rows = page_rows(cache.pages.are_there(), rows, least_rows)?;
         if let Some(CacheScales { keys, values }) = &cache.scales {
             let shared = |found: usize, all: usize| if found == 1 { 1 } else { all };
             let [pages, heads] = keys.shape();
@@ -107,11 +148,13 @@ impl Problem {
         };
         let group = if heads == 0 { 1 } else { heads / key_heads };
         let problem = Self {
+            layout,
             sequences,
             key_heads,
             group,
             queries,
             depth,
+            value_depth,
             keys: keys.unwrap_or(MOST),
             usual_keys,
             page_rows,
@@ -121,6 +164,7 @@ impl Problem {
             scale: scale * LOG2_E,
             cap_scale,
             bias_factor: scale.recip(),
+            has_additions: options.slopes.is_some() || options.bias.is_some(),
             bytes: C::BYTES,
         };
         let units = problem.heads_and_tiles().checked_mul(problem.sequences);
@@ -140,7 +184,9 @@ impl Problem {
     /// Returns the division of keys among blocks if the caller asks for none.
     pub(super) fn division(&self, device: &Device) -> Division {
         let heads = self.sequences * self.key_heads;
-        Division::of_tiles(device, heads, self.usual_keys, self.rows(), self.tile_rows())
+        let tile = self.tile_rows();
+        let blocks = blocks(device, tile, self.kernel_depth());
+        Division::of_tiles(blocks, heads, self.usual_keys, self.rows(), tile)
     }
 
     /// Returns the rows of queries of a head of keys.
@@ -150,7 +196,27 @@ impl Problem {
 
     /// Returns how many rows of a head of keys a block multiplies at a time.
     pub(super) fn tile_rows(&self) -> usize {
-        if self.bytes == 1 { 16 } else { super::tile_rows(self.rows()) }
+        // Beside so many columns, kernels for more rows have no registers for additions, and neither
+        // for stages of 16 keys.
+        let needs_small_stages = self.has_additions || self.page_rows == Some(16);
+        let is_few = self.bytes == 1 || self.kernel_depth() > 128 && needs_small_stages;
+        match self.layout {
+            Layout::Latent => 64,
+            Layout::Separate if is_few => 16,
+            Layout::Separate => super::tile_rows(self.rows()),
+        }
+    }
+
+    /// Returns the number of keys of a stage, which are in one page.
+    pub(super) fn stage_keys(&self) -> usize {
+        // Only the smaller stages have registers for additions.
+        let most = if self.has_additions { 16 } else { self.page_rows.unwrap_or(64) };
+        match most {
+            0..32 => 16,
+            32.. if self.tile_rows() > 16 && self.kernel_depth() > 128 => 32,
+            32..64 => 16,
+            64.. => 64,
+        }
     }
 
     /// Returns how many heads of keys, times tiles of rows, a sequence has.
@@ -158,19 +224,29 @@ impl Problem {
         self.key_heads.saturating_mul(self.rows().div_ceil(self.tile_rows()))
     }
 
-    /// Returns the depth of the kernel that computes this one: loads fill the columns beyond with
-    /// zeros.
+    /// Returns the depth of the values of the kernel that computes this one: loads fill the columns
+    /// beyond with zeros.
     pub(super) fn kernel_depth(&self) -> usize {
-        if self.depth > 64 || self.bytes == 1 { 128 } else { 64 }
+        match (self.layout, self.depth) {
+            (Layout::Latent, _) => LATENTS as usize,
+            (Layout::Separate, 0..=64) if self.bytes > 1 => 64,
+            (Layout::Separate, 0..=128) => 128,
+            (Layout::Separate, _) => MOST_DEPTH,
+        }
     }
 }
 
-/// Returns the rows of a page, if a cache is in pages, or an error if there is no kernel for them.
-pub(super) fn page_rows(is_paged: bool, rows: usize) -> Result<Option<usize>, CachedAttentionError> {
+/// Returns the rows of a page, if a cache is in pages, or an error if there is no kernel for them,
+/// which are `least` or more.
+pub(super) fn page_rows(
+    is_paged: bool,
+    rows: usize,
+    least: usize,
+) -> Result<Option<usize>, CachedAttentionError> {
     match (is_paged, rows) {
         (false, _) => Ok(None),
-        (true, 16 | 32 | 64 | 128 | 256) => Ok(Some(rows)),
-        (true, _) => Err(CachedAttentionError::Page { rows }),
+        (true, 16 | 32 | 64 | 128 | 256) if rows >= least => Ok(Some(rows)),
+        (true, _) => Err(CachedAttentionError::Page { rows, least }),
     }
 }
 

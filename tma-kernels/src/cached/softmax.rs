@@ -7,7 +7,7 @@ use tma_runtime::tma_module;
 pub mod online {
     use tma_runtime::prelude::*;
 
-    use crate::cached::schedule::work::{Problem, QueryRow, Strides, row_start};
+    use crate::cached::schedule::work::{Problem, QueryRow, Sight, Strides, is_hidden, row_start};
 
     /// The base-2 logarithm of the greatest weight. A row's greatest score so far is kept while no
     /// score exceeds it by more, so that sums are rarely multiplied.
@@ -95,6 +95,29 @@ pub mod online {
             let r = scores.row(i);
             scores[i] = weight::<SHIFT>(scores[i], bases[r], scale);
             softmax.totals[r] += scores[i];
+        }
+    }
+
+    /// Limits a warpgroup's scores, if `soft_cap` is above 0.
+    #[tma_device]
+    pub fn cap_tile<const KEYS: u32>(scores: &mut Accumulator<f32, 64, KEYS>, soft_cap: f32) {
+        if soft_cap > 0.0 {
+            for i in unroll(0..scores.len()) {
+                scores[i] = tanh(scores[i] * soft_cap);
+            }
+        }
+    }
+
+    /// Masks a warpgroup's scores of keys from `first` on that a query does not see.
+    #[tma_device]
+    pub fn hide_tile<const KEYS: u32>(scores: &mut Accumulator<f32, 64, KEYS>, first: u32, sight: &Sight) {
+        if first < sight.of_all.first || first + KEYS > sight.of_all.end {
+            for i in unroll(0..scores.len()) {
+                let key = first + scores.at(i)[1];
+                if is_hidden(sight, scores.row(i), key) {
+                    scores[i] = f32::NEG_INFINITY;
+                }
+            }
         }
     }
 

@@ -2,10 +2,11 @@
 
 use tma_runtime::prelude::*;
 
-use super::problem::Problem;
+use super::problem::{Layout, Problem};
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
     AttentionElement, CacheElement, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache,
+    LatentCache,
 };
 use crate::workspace::{GivenMemory, bytes_of};
 use tma_runtime::launch::{LaunchOn, MapArg};
@@ -68,12 +69,41 @@ impl CacheWorkspace {
         cache: KeyValueCache<'_, C>,
         division: Option<Division>,
     ) -> Result<usize, CachedAttentionError> {
-        let shape = q.view().shape();
-        let problem = Problem::of::<T, C>([shape; 2], &cache, &CachedAttentionOptions::default())?;
-        let chunks = (1..=problem.sequences).map(|sequences| {
-            let problem = Problem { sequences, ..problem };
-            let division = division.unwrap_or_else(|| problem.division(device));
-            Size::of(&problem, division).chunks()
+        Self::bytes_in(device, Layout::Separate, q.view().shape(), cache, division)
+    }
+
+    /// Returns how many bytes a call of [`mla_attention`](super::mla_attention) needs, like
+    /// [`bytes`](Self::bytes).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`mla_attention`](super::mla_attention) for tensors that do not match.
+    pub fn bytes_of_latents<T: AttentionElement>(
+        device: &Device,
+        q: impl MapArg<T, 4>,
+        cache: LatentCache<'_, T>,
+        division: Option<Division>,
+    ) -> Result<usize, CachedAttentionError> {
+        Self::bytes_in(device, Layout::Latent, q.view().shape(), cache.0, division)
+    }
+
+    fn bytes_in<T: AttentionElement, C: CacheElement<T>>(
+        device: &Device,
+        layout: Layout,
+        shape: [usize; 4],
+        cache: KeyValueCache<'_, C>,
+        division: Option<Division>,
+    ) -> Result<usize, CachedAttentionError> {
+        let mut of_result = shape;
+        of_result[3] = cache.values.shape()[3];
+        let options = CachedAttentionOptions::<T>::default();
+        let problem = Problem::of::<T, C>(layout, [shape, of_result], &cache, &options)?;
+        let chunks = (1..=problem.sequences).flat_map(|sequences| {
+            [false, true].map(|has_additions| {
+                let problem = Problem { sequences, has_additions, ..problem };
+                let division = division.unwrap_or_else(|| problem.division(device));
+                Size::of(&problem, division).chunks()
+            })
         });
         Ok(bytes_of_chunks(chunks.max().unwrap_or(0)))
     }

@@ -72,8 +72,9 @@ impl Row<'_> {
         let greatest = self.v.iter().map(|v| v.abs()).fold(0.0, f64::max);
         let relative = 2.0 * T::ROUNDING + 2f64.powi(-13) + 2.0 * softmax.tolerance();
         let bound = greatest * (relative + scores.len() as f64 * T::LEAST);
+        let columns = found.len(); // fewer than those of keys, if values are narrower
         for (column, found) in found.iter().enumerate() {
-            let values = self.v.iter().skip(column).step_by(depth);
+            let values = self.v.iter().skip(column).step_by(columns);
             let sum: f64 = values.zip(&weights).map(|(value, weight)| value * weight).sum();
             let wanted = if scores.is_empty() { 0.0 } else { sum / total };
             let error = (found.value() - wanted).abs();

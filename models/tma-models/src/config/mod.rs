@@ -254,9 +254,9 @@ impl Config {
             ("num_key_value_heads", is_whole, self.key_heads, "a divisor of the number of heads"),
             (
                 "head_dim",
-                self.depth.is_multiple_of(8) && (8..=128).contains(&self.depth),
+                self.depth.is_multiple_of(8) && (8..=256).contains(&self.depth),
                 self.depth,
-                "a multiple of 8 up to 128",
+                "a multiple of 8 up to 256",
             ),
             ("hidden_size", self.width > 0 && self.width.is_multiple_of(8), self.width, "a multiple of 8"),
             (

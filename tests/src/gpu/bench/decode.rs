@@ -17,8 +17,6 @@ use super::products::problem::normal;
 use super::slices::{Instruments, Slices};
 use crate::random::{hash, noise_of};
 
-/// The elements of a head.
-const DEPTH: usize = 128;
 /// The bytes of caches that launches go through in turn, so that the L2 cache of 50 to 60 MB holds
 /// none of them.
 const COLD_BYTES: usize = 200_000_000;
@@ -72,11 +70,6 @@ impl Shape {
         Ok(Self { batch, heads, key_heads, keys })
     }
 
-    /// Returns the number of elements of keys and values.
-    pub fn elements(self) -> usize {
-        2 * self.batch * self.key_heads * self.keys * DEPTH
-    }
-
     fn extents(self) -> [usize; 4] {
         [self.batch, self.heads, self.key_heads, self.keys]
     }
@@ -91,6 +84,8 @@ pub struct Contestant {
     page: Option<usize>,
     /// The queries of each head, with a causal mask.
     queries: usize,
+    /// The elements of a head.
+    depth: usize,
     /// Whether the launches go through several caches in turn.
     is_cold: bool,
     /// Whether keys and values are `e4m3`, with a scale per head, and not `bf16`.
@@ -100,7 +95,8 @@ pub struct Contestant {
 impl Contestant {
     /// Returns the bytes of keys and values.
     fn bytes(self, shape: Shape) -> usize {
-        shape.elements() * if self.is_narrow { size_of::<e4m3>() } else { size_of::<bf16>() }
+        let elements = 2 * shape.batch * shape.key_heads * shape.keys * self.depth;
+        elements * if self.is_narrow { size_of::<e4m3>() } else { size_of::<bf16>() }
     }
 
     /// Returns the numbers that keys or values repeat, as `bf16` has them exactly.
@@ -111,19 +107,35 @@ impl Contestant {
     }
 }
 
+/// A cache of heads of 128 elements that is not in the L2 cache.
+const COLD: Contestant = Contestant {
+    name: "cold/contiguous",
+    page: None,
+    queries: 1,
+    depth: 128,
+    is_cold: true,
+    is_narrow: false,
+};
+
+/// The same cache in each launch.
+const SAME: Contestant = Contestant { name: "same/contiguous", is_cold: false, ..COLD };
+
 /// All contestants.
-#[rustfmt::skip]
-pub const CONTESTANTS: [Contestant; 10] = [
-    Contestant { name: "cold/contiguous", page: None, queries: 1, is_cold: true, is_narrow: false },
-    Contestant { name: "cold/pages_of_16", page: Some(16), queries: 1, is_cold: true, is_narrow: false },
-    Contestant { name: "cold/pages_of_64", page: Some(64), queries: 1, is_cold: true, is_narrow: false },
-    Contestant { name: "cold/pages_of_256", page: Some(256), queries: 1, is_cold: true, is_narrow: false },
-    Contestant { name: "cold/4_queries", page: None, queries: 4, is_cold: true, is_narrow: false },
-    Contestant { name: "cold/e4m3", page: None, queries: 1, is_cold: true, is_narrow: true },
-    Contestant { name: "cold/e4m3_in_pages_of_64", page: Some(64), queries: 1, is_cold: true, is_narrow: true },
-    Contestant { name: "same/contiguous", page: None, queries: 1, is_cold: false, is_narrow: false },
-    Contestant { name: "same/pages_of_64", page: Some(64), queries: 1, is_cold: false, is_narrow: false },
-    Contestant { name: "same/4_queries", page: None, queries: 4, is_cold: false, is_narrow: false },
+pub const CONTESTANTS: [Contestant; 14] = [
+    COLD,
+    Contestant { name: "cold/pages_of_16", page: Some(16), ..COLD },
+    Contestant { name: "cold/pages_of_64", page: Some(64), ..COLD },
+    Contestant { name: "cold/pages_of_256", page: Some(256), ..COLD },
+    Contestant { name: "cold/4_queries", queries: 4, ..COLD },
+    Contestant { name: "cold/e4m3", is_narrow: true, ..COLD },
+    Contestant { name: "cold/e4m3_in_pages_of_64", page: Some(64), is_narrow: true, ..COLD },
+    Contestant { name: "cold/d256", depth: 256, ..COLD },
+    Contestant { name: "cold/d256_in_pages_of_64", depth: 256, page: Some(64), ..COLD },
+    Contestant { name: "cold/d256_8_queries", depth: 256, queries: 8, ..COLD },
+    Contestant { name: "cold/d256_e4m3", depth: 256, is_narrow: true, ..COLD },
+    SAME,
+    Contestant { name: "same/pages_of_64", page: Some(64), ..SAME },
+    Contestant { name: "same/4_queries", queries: 4, ..SAME },
 ];
 
 /// A step's tensors.
@@ -195,7 +207,8 @@ impl Steps {
     ///
     /// Errors of the launch, and a row that is wrong.
     pub fn check(&mut self, stream: &Stream) -> anyhow::Result<()> {
-        let (Shape { heads, key_heads, keys, .. }, queries) = (self.shape, self.contestant.queries);
+        let Shape { heads, key_heads, keys, .. } = self.shape;
+        let Contestant { queries, depth, .. } = self.contestant;
         self.next = 0;
         self.steps[0].o.fill_bytes(0xff)?;
         self.steps[0].o.device().synchronize()?; // the copy is not ordered with the stream
@@ -205,15 +218,15 @@ impl Steps {
         let (q, found) = (self.steps[0].q.to_vec()?, self.steps[0].o.to_vec()?);
         let [k, v] = [K, V].map(|seed| self.contestant.numbers(seed));
         for sample in 0..ROWS as u64 {
-            let row = (hash(98, sample) % (found.len() / DEPTH) as u64) as usize;
+            let row = (hash(98, sample) % (found.len() / depth) as u64) as usize;
             let (head, seen) = (row / queries, keys + row % queries + 1 - queries);
             let head = head / heads * key_heads + head % heads / (heads / key_heads);
             let rows = |all: &[bf16]| -> Vec<bf16> {
-                (0..seen * DEPTH).map(|i| all[(head * keys * DEPTH + i) % NUMBERS]).collect()
+                (0..seen * depth).map(|i| all[(head * keys * depth + i) % NUMBERS]).collect()
             };
-            let wanted = reference(&q[row * DEPTH..][..DEPTH], &rows(&k), &rows(&v));
+            let wanted = reference(&q[row * depth..][..depth], &rows(&k), &rows(&v));
             let greatest = wanted.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-            let found = found[row * DEPTH..].iter().zip(&wanted);
+            let found = found[row * depth..].iter().zip(&wanted);
             let errors = found.map(|(found, wanted)| (found.to_f64() - wanted).abs() / greatest);
             let worst = errors.fold(0.0, |worst, error| if error <= worst { worst } else { error });
             ensure!(worst <= TOLERANCE, "row {row} of {:?} is wrong by {worst:.1e}", self.shape);
@@ -229,9 +242,10 @@ impl Steps {
 
 impl Step {
     fn new(device: &Device, shape: Shape, contestant: Contestant) -> anyhow::Result<Self> {
-        let (Shape { batch, heads, key_heads, keys }, queries) = (shape, contestant.queries);
-        let q = noise_of(batch * heads * queries * DEPTH, |i| bf16::from_f64(normal(Q, i)));
-        let q = device.tensor(&q, [batch, heads, queries, DEPTH])?;
+        let Shape { batch, heads, key_heads, keys } = shape;
+        let Contestant { queries, depth, .. } = contestant;
+        let q = noise_of(batch * heads * queries * depth, |i| bf16::from_f64(normal(Q, i)));
+        let q = device.tensor(&q, [batch, heads, queries, depth])?;
         let o = device.filled_bytes(q.shape(), 0xff)?;
         let pages = match contestant.page {
             None => None,
@@ -273,6 +287,7 @@ fn stored<C: CacheElement<bf16>>(
     convert: impl Fn(&bf16) -> C,
 ) -> anyhow::Result<[DeviceTensor<C, 4>; 2]> {
     let Shape { batch, key_heads, keys, .. } = shape;
+    let depth = contestant.depth;
     let rows = contestant.page.unwrap_or(keys);
     let width = keys.div_ceil(rows); // 1 without pages
     let table =
@@ -283,13 +298,13 @@ fn stored<C: CacheElement<bf16>>(
     }
     let tensor = |seed| {
         let numbers: Vec<C> = contestant.numbers(seed).iter().map(&convert).collect();
-        let mut all = Vec::with_capacity(table.len() * key_heads * rows * DEPTH);
+        let mut all = Vec::with_capacity(table.len() * key_heads * rows * depth);
         for (position, head) in positions.iter().flat_map(|at| (0..key_heads).map(move |head| (at, head))) {
             let (sequence, first) = (position / width, position % width * rows);
-            let source = ((sequence * key_heads + head) * keys + first) * DEPTH;
-            repeat(&numbers, source, rows * DEPTH, &mut all); // rows beyond the length count for nothing
+            let source = ((sequence * key_heads + head) * keys + first) * depth;
+            repeat(&numbers, source, rows * depth, &mut all); // rows beyond the length count for nothing
         }
-        device.tensor(&all, [table.len(), key_heads, rows, DEPTH])
+        device.tensor(&all, [table.len(), key_heads, rows, depth])
     };
     Ok([tensor(K)?, tensor(V)?])
 }

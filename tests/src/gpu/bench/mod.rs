@@ -13,6 +13,7 @@ pub mod few_rows;
 pub mod gradients;
 pub mod host_time;
 pub mod kernels;
+pub mod latents;
 pub mod launches;
 pub mod libraries;
 pub mod linear_loss;
@@ -109,6 +110,12 @@ const BENCHMARKS: &[Benchmark] = &[
         contestants: few_rows::names,
         run: few_rows::run,
         check: Some(few_rows::run),
+    },
+    Benchmark {
+        name: "latents",
+        contestants: latents::names,
+        run: latents::run,
+        check: Some(latents::check),
     },
     Benchmark {
         name: "linear_loss",

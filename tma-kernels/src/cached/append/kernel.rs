@@ -9,6 +9,7 @@ use tma_runtime::tma_module;
 pub mod rows {
     use tma_runtime::prelude::*;
 
+    use crate::cached::loads::stream::{ScaleStrides, scales_of};
     use crate::cached::schedule::work::{QueryRow, Strides, length_in_pages, row_start};
 
     /// Threads of a block.
@@ -27,16 +28,30 @@ pub mod rows {
         pub sin: [f32; 8],
     }
 
+    /// Returns a number as an element of a cache: if that is narrow, its product with the inverse of
+    /// the scale.
+    #[tma_device]
+    pub fn stored<C: TileElement + Number, const IS_NARROW: bool>(x: f32, inverse: f32) -> C {
+        cast::<C>(if IS_NARROW { x * inverse } else { x })
+    }
+
     /// Copies one vector of a row.
     #[tma_device]
-    pub fn copy_vector<T: TileElement + Number>(
+    pub fn copy_vector<T: TileElement + Number, C: TileElement + Number, const IS_NARROW: bool>(
         from: Global<T>,
         from_start: u64,
-        to: Global<T>,
+        to: Global<C>,
         to_start: u64,
         column: u32,
+        inverse: f32,
     ) {
-        to.set_vec(to_start + column as u64, from.get_vec::<8>(from_start + column as u64));
+        let x = from.get_vec::<8>(from_start + column as u64);
+        let mut y = [cast::<C>(0.0f32); 8];
+        for i in unroll(0..8usize) {
+            y[i] =
+                if IS_NARROW { stored::<C, IS_NARROW>(cast::<f32>(x[i]), inverse) } else { cast::<C>(x[i]) };
+        }
+        to.set_vec(to_start + column as u64, y);
     }
 
     /// Returns the cosines or sines of a thread's columns: of 4 adjacent pairs, or of 8 pairs in
@@ -58,30 +73,35 @@ pub mod rows {
 
     /// Returns adjacent pairs, rotated.
     #[tma_device]
-    pub fn turned_pairs<T: TileElement + Number>(x: [T; 8], angles: &Angles) -> [T; 8] {
-        let mut y = x;
+    pub fn turned_pairs<T: TileElement + Number, C: TileElement + Number, const IS_NARROW: bool>(
+        x: [T; 8],
+        angles: &Angles,
+        inverse: f32,
+    ) -> [C; 8] {
+        let mut y = [cast::<C>(0.0f32); 8];
         for i in unroll(0..4usize) {
             let a = cast::<f32>(x[2 * i]);
             let b = cast::<f32>(x[2 * i + 1]);
-            y[2 * i] = cast::<T>(fma(a, angles.cos[i], -(b * angles.sin[i])));
-            y[2 * i + 1] = cast::<T>(fma(b, angles.cos[i], a * angles.sin[i]));
+            y[2 * i] = stored::<C, IS_NARROW>(fma(a, angles.cos[i], -(b * angles.sin[i])), inverse);
+            y[2 * i + 1] = stored::<C, IS_NARROW>(fma(b, angles.cos[i], a * angles.sin[i]), inverse);
         }
         y
     }
 
     /// Returns two vectors of halves, rotated.
     #[tma_device]
-    pub fn turned_halves<T: TileElement + Number>(
+    pub fn turned_halves<T: TileElement + Number, C: TileElement + Number, const IS_NARROW: bool>(
         first: [T; 8],
         second: [T; 8],
         angles: &Angles,
-    ) -> [[T; 8]; 2] {
-        let mut y = [first, second];
+        inverse: f32,
+    ) -> [[C; 8]; 2] {
+        let mut y = [[cast::<C>(0.0f32); 8]; 2];
         for i in unroll(0..8usize) {
             let a = cast::<f32>(first[i]);
             let b = cast::<f32>(second[i]);
-            y[0][i] = cast::<T>(fma(a, angles.cos[i], -(b * angles.sin[i])));
-            y[1][i] = cast::<T>(fma(b, angles.cos[i], a * angles.sin[i]));
+            y[0][i] = stored::<C, IS_NARROW>(fma(a, angles.cos[i], -(b * angles.sin[i])), inverse);
+            y[1][i] = stored::<C, IS_NARROW>(fma(b, angles.cos[i], a * angles.sin[i]), inverse);
         }
         y
     }
@@ -96,15 +116,21 @@ pub mod rows {
     /// calls it with its own `slot`, which is below `depth / VECTOR`, and reads all that it
     /// replaces first, so that both rows may be the same.
     #[tma_device]
-    pub fn rotate<T: TileElement + Number, const PAIRS: bool>(
+    pub fn rotate<
+        T: TileElement + Number,
+        C: TileElement + Number,
+        const PAIRS: bool,
+        const IS_NARROW: bool,
+    >(
         from: Global<T>,
         from_start: u64,
-        to: Global<T>,
+        to: Global<C>,
         to_start: u64,
         slot: u32,
         depth: u32,
         rotated: u32,
         angles: &Angles,
+        inverse: f32,
     ) {
         let rotating = rotating_slots::<PAIRS>(rotated);
         let column = (slot * VECTOR) as u64;
@@ -112,15 +138,16 @@ pub mod rows {
             // Those that rotate two vectors leave fewer slots for the others.
             let column = rotated + (slot - rotating) * VECTOR;
             if column < depth {
-                copy_vector(from, from_start, to, to_start, column);
+                copy_vector::<T, C, IS_NARROW>(from, from_start, to, to_start, column, inverse);
             }
         } else if PAIRS {
-            to.set_vec(to_start + column, turned_pairs(from.get_vec::<8>(from_start + column), angles));
+            let x = from.get_vec::<8>(from_start + column);
+            to.set_vec(to_start + column, turned_pairs::<T, C, IS_NARROW>(x, angles, inverse));
         } else {
             let half = (rotated / 2) as u64;
             let first = from.get_vec::<8>(from_start + column);
             let second = from.get_vec::<8>(from_start + column + half);
-            let [first, second] = turned_halves(first, second, angles);
+            let [first, second] = turned_halves::<T, C, IS_NARROW>(first, second, angles, inverse);
             to.set_vec(to_start + column, first);
             to.set_vec(to_start + column + half, second);
         }
@@ -177,16 +204,25 @@ pub mod rows {
     /// the heads of keys first, then those of values, then those of queries. Without `q`, queries
     /// are rotated in place.
     ///
+    /// A cache of elements of one byte has scales, whose places are `last_scale`, `page_scale` and
+    /// `head_scale` ([`ScaleStrides`]): an element times its scale is the number.
+    ///
     /// If `is_constant`, places and angles are read before the previous kernel has ended.
     #[tma_kernel(threads = THREADS, unchecked, instances(
-        T in [bf16, f16],
+        (T, C, BYTES) in [
+            bf16 = (bf16, bf16, 2),
+            f16 = (f16, f16, 2),
+            bf16_e4m3 = (bf16, e4m3, 1),
+            f16_e4m3 = (f16, e4m3, 1),
+        ],
         PAIRS in [halves = false, pairs = true],
+        let IS_NARROW = BYTES == 1,
     ))]
-    pub fn append<T, const PAIRS: bool>(
+    pub fn append<T, C, const BYTES: u32, const PAIRS: bool, const IS_NARROW: bool>(
         k: Global<T>,
         v: Global<T>,
-        keys: Global<T>,
-        values: Global<T>,
+        keys: Global<C>,
+        values: Global<C>,
         table: Option<Global<u32>>,
         page_starts: Option<Global<u32>>,
         lengths: Option<Global<u32>>,
@@ -229,8 +265,14 @@ pub mod rows {
         rotated_q_head: u64,
         rotated_q_token: u64,
         is_constant: bool,
+        of_keys: Option<Global<f32>>,
+        of_values: Option<Global<f32>>,
+        last_scale: u32,
+        page_scale: u32,
+        head_scale: u32,
     ) where
         T: TileElement + Number,
+        C: TileElement + Number,
     {
         grid_dependency_launch();
         if !is_constant {
@@ -307,27 +349,47 @@ pub mod rows {
                     if let Some(q) = q {
                         let of_q = Strides { sequence: q_sequence, head: q_head, query: q_token };
                         let from = row_start(of_q, of_new);
-                        rotate::<T, PAIRS>(q, from, rotated_q, to, slot, depth, rotated, &angles);
+                        rotate::<T, T, PAIRS, false>(
+                            q, from, rotated_q, to, slot, depth, rotated, &angles, 1.0,
+                        );
                     } else {
-                        rotate::<T, PAIRS>(rotated_q, to, rotated_q, to, slot, depth, rotated, &angles);
+                        rotate::<T, T, PAIRS, false>(
+                            rotated_q, to, rotated_q, to, slot, depth, rotated, &angles, 1.0,
+                        );
                     }
                 }
             }
         } else if is_in_cache {
+            let mut inverses = [1.0; 2];
+            if IS_NARROW {
+                let strides = ScaleStrides { last_page: last_scale, page: page_scale, head: head_scale };
+                let scales = scales_of(of_keys, of_values, strides, of_cache.sequence, of_new.head);
+                inverses = [recip(scales[0]), recip(scales[1])];
+            }
             if head < key_heads {
                 let of_k = Strides { sequence: k_sequence, head: k_head, query: k_token };
                 let of_keys = Strides { sequence: keys_batch, head: keys_head, query: keys_row };
                 let (from, to) = (row_start(of_k, of_new), row_start(of_keys, of_cache));
                 if cos.is_some() {
-                    rotate::<T, PAIRS>(k, from, keys, to, slot, depth, rotated, &angles);
+                    rotate::<T, C, PAIRS, IS_NARROW>(
+                        k,
+                        from,
+                        keys,
+                        to,
+                        slot,
+                        depth,
+                        rotated,
+                        &angles,
+                        inverses[0],
+                    );
                 } else {
-                    copy_vector(k, from, keys, to, slot * VECTOR);
+                    copy_vector::<T, C, IS_NARROW>(k, from, keys, to, slot * VECTOR, inverses[0]);
                 }
             } else {
                 let of_v = Strides { sequence: v_sequence, head: v_head, query: v_token };
                 let of_values = Strides { sequence: values_batch, head: values_head, query: values_row };
                 let (from, to) = (row_start(of_v, of_new), row_start(of_values, of_cache));
-                copy_vector(v, from, values, to, slot * VECTOR);
+                copy_vector::<T, C, IS_NARROW>(v, from, values, to, slot * VECTOR, inverses[1]);
             }
         }
     }

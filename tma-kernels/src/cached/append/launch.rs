@@ -9,22 +9,23 @@ use super::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries
 use crate::cached::launch::flat;
 use crate::cached::pages::PageArguments;
 use crate::cached::problem::VECTOR;
-use crate::cached::{AttentionElement, CachedAttentionError};
+use crate::cached::{AttentionElement, CacheElement, CachedAttentionError};
 use crate::dependent::dependent;
 
 /// The cosines or sines of a vector.
 const ANGLES: usize = 4;
 
 /// Queues the kernel, unless there is nothing to write.
-pub(super) fn queue<T: AttentionElement>(
+pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     on: &impl LaunchOn,
     [k, v]: [TensorView<'_, T, 4>; 2],
-    cache: KeyValueCacheMut<'_, T>,
+    cache: KeyValueCacheMut<'_, C>,
     options: AppendOptions<'_, T>,
 ) -> Result<(), CachedAttentionError> {
     let problem = Problem::of([k.shape(), v.shape()], &cache, &options)?;
     let AppendOptions { counts, new_lengths, rotary, constant_positions } = options;
-    let KeyValueCacheMut { keys, values, pages, lengths } = cache;
+    let KeyValueCacheMut { keys, values, pages, lengths, scales } = cache;
+    let [scaled_pages, scaled_heads] = scales.map_or([1; 2], |scales| scales.keys.shape());
     let PageArguments { table, page_starts, lengths } = pages.arguments(lengths)?;
     let layout = rotary.as_ref().map_or(RotaryLayout::Halves, |rotary| rotary.layout);
     let rotation = rotary.map_or_else(|| Ok(Rotation::NONE), Rotation::of)?;
@@ -40,9 +41,9 @@ pub(super) fn queue<T: AttentionElement>(
     }
     // Extents are below 2^31, which the problem has checked.
     let count = |value: usize| value as u32;
-    let key = kernel_key(layout);
+    let key = kernel_key(layout, C::BYTES);
     let is_unknown = || CachedAttentionError::NewDepth { depth: problem.depth };
-    kernel::find::<T>(key).ok_or_else(is_unknown)?.launch(
+    kernel::find::<T, C>(key).ok_or_else(is_unknown)?.launch(
         dependent(on),
         Grid::x(count(threads.div_ceil(THREADS as usize))),
         k.with_strides([all_of_k], [1])?,
@@ -91,17 +92,22 @@ pub(super) fn queue<T: AttentionElement>(
         rotation.of_rotated_q[1] as u64,
         rotation.of_rotated_q[2] as u64,
         constant_positions,
+        scales.map(|scales| scales.keys),
+        scales.map(|scales| scales.values),
+        count(scaled_pages.saturating_sub(1)),
+        if scaled_pages == 1 { 0 } else { count(scaled_heads) },
+        u32::from(scaled_heads != 1),
     )?;
     Ok(())
 }
 
-/// Returns the key of the instance for a layout.
-fn kernel_key(layout: RotaryLayout) -> kernel::Key {
+/// Returns the key of the instance for a layout, and a cache of elements of so many bytes.
+fn kernel_key(layout: RotaryLayout, bytes: usize) -> kernel::Key {
     let pairs = match layout {
         RotaryLayout::Halves => false,
         RotaryLayout::Pairs => true,
     };
-    kernel::Key { pairs }
+    kernel::Key { bytes: bytes as u32, pairs }
 }
 
 /// The tensors of a rotary embedding, as the kernel takes them, and their strides.

@@ -8,7 +8,7 @@ use tma_runtime::launch::{LaunchOn, MapArg};
 use tma_runtime::prelude::*;
 
 use super::pages::Pages;
-use super::{AttentionElement, CachedAttentionError, PageIndices};
+use super::{AttentionElement, CacheElement, CacheScales, CachedAttentionError, PageIndices};
 
 /// A cache to which [`append`] writes.
 #[derive(Debug)]
@@ -21,13 +21,40 @@ pub struct KeyValueCacheMut<'a, T> {
     pages: Pages<'a>,
     /// The number of keys that each sequence has before the call.
     lengths: Option<TensorView<'a, u32, 1>>,
+    /// The factors of keys and values.
+    scales: Option<CacheScales<'a>>,
 }
 
-impl<'a, T: AttentionElement> KeyValueCacheMut<'a, T> {
+impl<'a> KeyValueCacheMut<'a, e4m3> {
+    /// Sets the factors of keys and values, which are read on the device, and must not be 0. New rows
+    /// are divided by those of their page or sequence and head. Without factors, they are 1.
+    ///
+    /// ```
+    /// use tma_kernels::cached::{AppendOptions, CacheScales, KeyValueCacheMut, append};
+    /// use tma_runtime::prelude::*;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Device::simulator();
+    /// let (mut keys, mut values) = (device.zeros::<e4m3, 4>([1, 1, 4, 16])?, device.zeros([1, 1, 4, 16])?);
+    /// let scale = device.tensor(&[0.5], [1, 1])?; // of the whole tensor
+    /// let scales = CacheScales { keys: scale.view(), values: scale.view() };
+    /// let cache = KeyValueCacheMut::contiguous(keys.view_mut(), values.view_mut()).with_scales(scales);
+    /// let new = device.tensor(&[bf16::from_f32(3.0); 16], [1, 1, 1, 16])?; // one token
+    /// append(&device, &new, &new, cache, AppendOptions::default())?;
+    /// assert_eq!(keys.to_vec()?[0].to_f32(), 6.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_scales(self, scales: CacheScales<'a>) -> Self {
+        Self { scales: Some(scales), ..self }
+    }
+}
+
+impl<'a, T> KeyValueCacheMut<'a, T> {
     /// Returns a cache in which the keys of a sequence follow each other: `keys` and `values` are
     /// batch × heads × keys × depth. Views need not be contiguous, except for rows.
     pub fn contiguous(keys: TensorViewMut<'a, T, 4>, values: TensorViewMut<'a, T, 4>) -> Self {
-        Self { keys, values, pages: Pages::None, lengths: None }
+        Self { keys, values, pages: Pages::None, lengths: None, scales: None }
     }
 
     /// Returns a cache in pages, as for [`KeyValueCache::paged`](super::KeyValueCache::paged). No
@@ -37,7 +64,7 @@ impl<'a, T: AttentionElement> KeyValueCacheMut<'a, T> {
         values: TensorViewMut<'a, T, 4>,
         table: TensorView<'a, u32, 2>,
     ) -> Self {
-        Self { keys, values, pages: Pages::Table(table), lengths: None }
+        Self { keys, values, pages: Pages::Table(table), lengths: None, scales: None }
     }
 
     /// Returns a cache in pages, as for [`KeyValueCache::indexed`](super::KeyValueCache::indexed).
@@ -48,7 +75,7 @@ impl<'a, T: AttentionElement> KeyValueCacheMut<'a, T> {
         values: TensorViewMut<'a, T, 4>,
         pages: PageIndices<'a>,
     ) -> Self {
-        Self { keys, values, pages: Pages::Indices(pages), lengths: None }
+        Self { keys, values, pages: Pages::Indices(pages), lengths: None, scales: None }
     }
 
     /// Sets the number of keys that each sequence has before the call, which is read on the device.
@@ -142,6 +169,10 @@ pub enum RotaryQueries<'a, T> {
 /// of its time. A call allocates nothing and does not wait. Rotations are computed in `f32`, and
 /// rounded once to `T`.
 ///
+/// A cache may have elements of [`e4m3`] with [scales](KeyValueCacheMut::with_scales). Keys and values
+/// are then divided by them, after the rotation, and rounded once to the nearest `e4m3`: the greatest
+/// one, 448, if they are beyond it. A call does not compute scales.
+///
 /// # Errors
 ///
 /// `TMA0550` and `TMA0551` for tensors and options that do not match, `TMA0568` for pages and
@@ -168,11 +199,11 @@ pub enum RotaryQueries<'a, T> {
 /// # Ok(())
 /// # }
 /// ```
-pub fn append<T: AttentionElement>(
+pub fn append<T: AttentionElement, C: CacheElement<T>>(
     on: &impl LaunchOn,
     k: impl MapArg<T, 4>,
     v: impl MapArg<T, 4>,
-    cache: KeyValueCacheMut<'_, T>,
+    cache: KeyValueCacheMut<'_, C>,
     options: AppendOptions<'_, T>,
 ) -> Result<(), CachedAttentionError> {
     launch::queue(on, [k.view(), v.view()], cache, options)

@@ -2,8 +2,8 @@
 
 use super::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries};
 use crate::attention::shape::MOST;
-use crate::cached::problem::{VECTOR, most_keys, page_rows};
-use crate::cached::{AttentionElement, CachedAttentionError};
+use crate::cached::problem::{LEAST_ROWS, VECTOR, most_keys, page_rows};
+use crate::cached::{AttentionElement, CacheElement, CacheScales, CachedAttentionError};
 
 /// The extents of a call, derived from its tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,9 +36,9 @@ impl Problem {
     /// # Errors
     ///
     /// [`CachedAttentionError`] if the tensors do not match.
-    pub(super) fn of<T: AttentionElement>(
+    pub(super) fn of<T: AttentionElement, C: CacheElement<T>>(
         [k, v]: [[usize; 4]; 2],
-        cache: &KeyValueCacheMut<'_, T>,
+        cache: &KeyValueCacheMut<'_, C>,
         options: &AppendOptions<'_, T>,
     ) -> Result<Self, CachedAttentionError> {
         let [sequences, key_heads, tokens, depth] = k;
@@ -51,6 +51,12 @@ impl Problem {
         fits("v", &v, &k)?;
         fits("keys", &keys, &[batch, key_heads, rows, depth])?;
         fits("values", &cache.values.shape(), &keys)?;
+        if let Some(CacheScales { keys, values }) = &cache.scales {
+            let shared = |found: usize, all: usize| if found == 1 { 1 } else { all };
+            let [pages, heads] = keys.shape();
+            fits("scales.keys", &keys.shape(), &[shared(pages, batch), shared(heads, key_heads)])?;
+            fits("scales.values", &values.shape(), &keys.shape())?;
+        }
         if let Some(counts) = &options.counts {
             fits("counts", &counts.shape(), &[sequences])?;
         }
@@ -58,7 +64,7 @@ impl Problem {
             fits("new_lengths", &new_lengths.shape(), &[sequences])?;
         }
         cache.pages.check(sequences, cache.lengths, fits)?;
-        let page_rows = page_rows(cache.pages.are_there(), rows)?;
+        let page_rows = page_rows(cache.pages.are_there(), rows, LEAST_ROWS)?;
         let Rotated { columns, positions, query_heads } = match &options.rotary {
             None => Rotated { columns: 0, positions: u32::MAX, query_heads: 0 },
             Some(rotary) => Rotated::of(rotary, k)?,

@@ -84,9 +84,9 @@ pub mod rows {
             let mut of_second = second[h as usize];
             if columns.is_rotated {
                 if PAIRS {
-                    of_first = turned_pairs(of_first, &turned);
+                    of_first = turned_pairs::<T, T, false>(of_first, &turned, 1.0);
                 } else {
-                    [of_first, of_second] = turned_halves(of_first, of_second, &turned);
+                    [of_first, of_second] = turned_halves::<T, T, false>(of_first, of_second, &turned, 1.0);
                 }
             }
             let head = columns.head + h;

@@ -1,6 +1,8 @@
 //! Attention over caches on the simulator, compared with plain Rust in f64.
 #![cfg(feature = "llvm")]
 
+mod calls;
+#[path = "../plain/mod.rs"]
 mod plain;
 
 use plain::{Element, Row, Softmax, numbers, values};
@@ -21,6 +23,8 @@ struct Case {
     key_heads: usize,
     queries: usize,
     depth: usize,
+    /// The columns by which values are narrower than keys.
+    narrower: usize,
     /// The rows of a page; 0 for a contiguous cache.
     page: usize,
     causal: bool,
@@ -43,6 +47,7 @@ const PLAIN: Case = Case {
     key_heads: 2,
     queries: 1,
     depth: 128,
+    narrower: 0,
     page: 0,
     causal: false,
     window: None,
@@ -97,13 +102,14 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
     with_scales: for<'a> fn(KeyValueCache<'a, C>, &'a Scales) -> KeyValueCache<'a, C>,
 ) -> Result<(), CachedAttentionError> {
     let Case { lengths, heads, key_heads, queries, depth, page, .. } = case;
+    let value_depth = depth - case.narrower;
     let (batch, most) = (lengths.len(), lengths.iter().copied().max().unwrap_or(0) as usize);
     // The scores vary widely, so that maxima rise in later stages too.
     let q = numbers::<T>(1, batch * heads * queries * depth, 4.0);
     let k = numbers::<C>(2, batch * key_heads * most * depth, 2.0);
-    let v = numbers::<C>(3, batch * key_heads * most * depth, 1.0);
+    let v = numbers::<C>(3, batch * key_heads * most * value_depth, 1.0);
     let of_q = device.tensor(&q, [batch, heads, queries, depth])?;
-    let mut o = device.filled_bytes::<T, 4>(of_q.shape(), 0xff)?;
+    let mut o = device.filled_bytes::<T, 4>([batch, heads, queries, value_depth], 0xff)?;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
     // One sink is so far above the scores that its weight is beyond an `f32`.
     let sinks: Vec<f32> = (0..heads).map(|head| if head == 1 { 300.0 } else { head as f32 - 2.0 }).collect();
@@ -114,7 +120,7 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
     let width = if page > 0 { most.div_ceil(page) + 1 } else { 1 };
     let rows = if page > 0 { page } else { most };
     let numbers = table(&case, width);
-    let stored = |from: &[C]| -> Vec<C> {
+    let stored = |from: &[C], depth: usize| -> Vec<C> {
         let mut to = vec![C::of(f64::NAN); batch * width * key_heads * rows * depth];
         for (i, number) in numbers.iter().enumerate() {
             let (sequence, first) = (i / width, i % width * rows);
@@ -129,8 +135,10 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
         }
         to
     };
-    let shape = [batch * width, key_heads, rows, depth];
-    let (of_k, of_v) = (device.tensor(&stored(&k), shape)?, device.tensor(&stored(&v), shape)?);
+    let shape = [batch * width, key_heads, rows];
+    let in_memory =
+        |from: &[C], depth: usize| device.tensor(&stored(from, depth), [shape[0], shape[1], shape[2], depth]);
+    let (of_k, of_v) = (in_memory(&k, depth)?, in_memory(&v, value_depth)?);
     let of_table = device.tensor(&numbers, [batch, width])?;
     let cache = match page {
         0 => KeyValueCache::contiguous(of_k.view(), of_v.view()),
@@ -159,7 +167,7 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
         Some([keys, values]) => Some([keys?, values?]),
     };
     let cache = with_scales(cache, &of_scales);
-    let scaled = |all: &[C], of: usize| -> Vec<f64> {
+    let scaled = |all: &[C], depth: usize, of: usize| -> Vec<f64> {
         let factor = |i: usize| {
             let (row, head, sequence) =
                 (i / depth % most, i / depth / most % key_heads, i / depth / most / key_heads);
@@ -189,7 +197,7 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
         of_bias - slope * (at[3] as i64 - position).abs() as f64
     };
     let mut workspace = CacheWorkspace::new(device)?;
-    let (q, k, v) = (values(&q), scaled(&k, 0), scaled(&v, 1));
+    let (q, k, v) = (values(&q), scaled(&k, depth, 0), scaled(&v, value_depth, 1));
     // The same pages as indices, between others that no sequence has.
     let pages_of = |i: usize| lengths[i].div_ceil(page.max(1) as u32) as usize;
     let (mut indices, mut indptr) = (vec![u32::MAX], vec![1]);
@@ -211,7 +219,7 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
     let indexed = with_scales(KeyValueCache::indexed(of_k.view(), of_v.view(), pages), &of_scales);
     // A bias for each key would need more of them.
     let has_indices = page > 0 && !case.bias.is_some_and(|all| all[3]);
-    let (mut other_o, mut other_lse) = (device.zeros::<T, 4>(of_q.shape())?, device.zeros(lse.shape())?);
+    let (mut other_o, mut other_lse) = (device.zeros::<T, 4>(o.shape())?, device.zeros(lse.shape())?);
     for constant_cache in [false, true] {
         o.fill_bytes(0xff)?;
         let options = || CachedAttentionOptions {
@@ -247,7 +255,7 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
             assert_eq!(bits(&other_o.to_vec()?), bits(&found), "page indices");
             assert!(other_lse.to_vec()?.iter().zip(&found_lse).all(|(a, b)| a.to_bits() == b.to_bits()));
         }
-        for (row, found) in found.chunks(depth).enumerate() {
+        for (row, found) in found.chunks(value_depth).enumerate() {
             let (head, query) = (row / queries, row % queries);
             let keys = lengths[head / heads] as usize;
             let of_keys = head / heads * key_heads + head % heads / (heads / key_heads);
@@ -260,9 +268,10 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
             let additions: Vec<f64> = (first..end)
                 .map(|key| addition([head / heads, head % heads, query, key], position))
                 .collect();
-            let seen =
-                |all: &'_ [f64]| all[(of_keys * most + first) * depth..][..(end - first) * depth].to_vec();
-            let (k, v) = (seen(&k), seen(&v));
+            let seen = |all: &'_ [f64], depth: usize| {
+                all[(of_keys * most + first) * depth..][..(end - first) * depth].to_vec()
+            };
+            let (k, v) = (seen(&k, depth), seen(&v, value_depth));
             let row = Row { q: &q[row * depth..][..depth], k: &k, v: &v, additions: &additions };
             let softmax = Softmax {
                 cap: case.soft_cap.map(f64::from),
@@ -279,10 +288,13 @@ fn run<T: AttentionElement + Element, C: CacheElement<T> + Element>(
 fn every_instance() {
     // With one row, 48 and 96 per head of keys; with pages below and above 64 rows.
     for (heads, queries) in [(2, 1), (24, 2), (24, 4)] {
-        for (depth, page) in [(64, 0), (128, 16)] {
+        for (depth, page) in [(64, 0), (128, 16), (256, 0), (256, 16), (192, 32)] {
             let case = Case { heads, key_heads: 1, queries, lengths: &[200], units: 2, ..PLAIN };
             checks::<bf16>(Case { depth, page, ..case }, 1);
-            checks::<f16>(Case { depth: 192 - depth, page, ..case }, 1);
+            checks::<f16>(
+                Case { depth: if depth > 128 { 448 - depth } else { 192 - depth }, page, ..case },
+                1,
+            );
         }
     }
 }
@@ -313,8 +325,54 @@ fn narrow_caches() {
 
 #[test]
 fn depths_between_those_of_kernels() {
-    for (depth, page) in [(32, 32), (80, 64), (96, 0), (112, 256), (8, 16)] {
+    for (depth, page) in [(32, 32), (80, 64), (96, 0), (112, 256), (8, 16), (136, 64), (248, 0)] {
         checks::<bf16>(Case { depth, page, ..PLAIN }, 1);
+    }
+}
+
+/// More than 128 columns: lengths of every kind, few and many rows, masks and options.
+#[test]
+fn wide_heads() {
+    let lengths = &[0, 1, 16, 63, 65, 300];
+    for page in [0, 16, 64] {
+        let case = Case { lengths, page, depth: 256, units: 20, causal: true, ..PLAIN };
+        checks::<bf16>(Case { queries: 2, window: Some(40), ..case }, 1);
+        checks::<f16>(Case { queries: 7, sinks: true, depth: 192, soft_cap: Some(3.0), ..case }, 1);
+        checks::<bf16>(Case { queries: 20, window: Some(70), ..case }, 1);
+    }
+    let case = Case { lengths: &[90, 0, 200], depth: 256, ..PLAIN };
+    for queries in [1, 6] {
+        checks::<bf16>(Case { queries, slopes: true, page: 64, ..case }, 1);
+        checks::<f16>(Case { queries, bias: Some([true, false, true, true]), ..case }, 1);
+    }
+    checks::<bf16>(Case { page: 16, units: 30, ..case }, 8);
+    checks::<bf16>(Case { queries: 8, units: 30, heads: 16, ..case }, 4);
+}
+
+#[test]
+fn wide_narrow_caches() {
+    let lengths = &[200, 0, 65, 17];
+    for (depth, page, scales) in
+        [(256, 0, None), (192, 16, Some([true, true])), (240, 64, Some([true, false]))]
+    {
+        let case = Case { lengths, depth, page, scales, causal: true, ..PLAIN };
+        checks_narrow::<bf16>(Case { queries: 2, soft_cap: Some(4.0), ..case }, 1);
+        checks_narrow::<f16>(Case { units: 20, sinks: true, ..case }, 1);
+        checks_narrow::<bf16>(Case { queries: 5, narrower: 64, ..case }, 1);
+    }
+    let case = Case { lengths: &[100, 30, 7], depth: 256, page: 64, ..PLAIN };
+    checks_narrow::<bf16>(Case { scales: Some([true, true]), ..case }, 8);
+}
+
+/// Values narrower than keys, in kernels for few and many rows, with parts that are merged by both.
+#[test]
+fn values_narrower_than_keys() {
+    let case = Case { lengths: &[200, 0, 65], units: 20, causal: true, ..PLAIN };
+    for (depth, narrower, page) in [(192, 64, 64), (128, 64, 0), (192, 184, 16), (64, 8, 32)] {
+        for (queries, key_heads) in [(1, 8), (1, 2), (3, 1), (20, 1)] {
+            checks::<bf16>(Case { depth, narrower, page, queries, key_heads, ..case }, 1);
+        }
+        checks::<f16>(Case { depth, narrower, page, sinks: true, ..case }, 1);
     }
 }
 
@@ -389,101 +447,4 @@ fn caps_and_sinks() {
 #[test]
 fn many_seeds() {
     checks::<bf16>(Case { lengths: &[100, 30, 7], page: 16, queries: 2, causal: true, ..PLAIN }, 8);
-}
-
-/// A captured launch takes the lengths and the table of the time when it runs.
-#[test]
-fn lengths_change_between_launches_of_a_graph() -> Result<(), CachedAttentionError> {
-    let device = Device::simulator();
-    let keys = device.tensor(&numbers::<bf16>(5, 4 * 16 * 64, 1.0), [4, 1, 16, 64])?;
-    let values = device.tensor(&numbers::<bf16>(6, 4 * 16 * 64, 1.0), [4, 1, 16, 64])?;
-    let q = device.tensor(&numbers::<bf16>(7, 64, 1.0), [1, 1, 1, 64])?;
-    let (mut table, mut lengths) = (device.tensor(&[2, 1], [1, 2])?, device.tensor(&[5], [1])?);
-    let mut workspace = CacheWorkspace::new(&device)?;
-    let mut run = |on: &Device, table: &DeviceTensor<u32, 2>, lengths: &DeviceTensor<u32, 1>| {
-        let mut o = on.zeros(q.shape())?;
-        let cache =
-            KeyValueCache::paged(keys.view(), values.view(), table.view()).with_lengths(lengths.view());
-        let options = CachedAttentionOptions { workspace: Some(&mut workspace), ..Default::default() };
-        cached_attention(on, &q, cache, &mut o, options)?;
-        Ok::<_, CachedAttentionError>(o.to_vec()?)
-    };
-    let before = run(&device, &table, &lengths)?;
-    table.copy_from(&[3, 0])?;
-    lengths.copy_from(&[21])?;
-    let after = run(&device, &table, &lengths)?;
-    assert_ne!(before, after);
-
-    let mut o = device.zeros(q.shape())?;
-    let mut workspace = CacheWorkspace::new(&device)?;
-    let stream = device.stream()?;
-    let graph = stream.capture(|capture| {
-        let cache =
-            KeyValueCache::paged(keys.view(), values.view(), table.view()).with_lengths(lengths.view());
-        let options = CachedAttentionOptions { workspace: Some(&mut workspace), ..Default::default() };
-        cached_attention(capture, &q, cache, &mut o, options).map_err(|error| match error {
-            CachedAttentionError::Runtime(error) => error,
-            other => panic!("{other}"),
-        })
-    })?;
-    for (pages, length, wanted) in [([2, 1], 5, &before), ([3, 0], 21, &after)] {
-        table.copy_from(&pages)?;
-        lengths.copy_from(&[length])?;
-        graph.launch(&stream)?;
-        stream.synchronize()?;
-        assert_eq!(o.to_vec()?, *wanted);
-    }
-    Ok(())
-}
-
-/// A page number beyond the cache stands for zeros, and no other memory is read.
-#[test]
-fn page_numbers_beyond_the_cache() -> Result<(), CachedAttentionError> {
-    let device = Device::simulator();
-    let ones = device.tensor(&[bf16::ONE; 16 * 64], [1, 1, 16, 64])?;
-    let q = device.zeros::<bf16, 4>([1, 1, 1, 64])?;
-    let table = device.tensor(&[0, u32::MAX], [1, 2])?;
-    let mut o = device.zeros(q.shape())?;
-    let cache = KeyValueCache::paged(ones.view(), ones.view(), table.view());
-    cached_attention(&device, &q, cache, &mut o, CachedAttentionOptions::default())?;
-    assert!(o.to_vec()?.iter().all(|x| x.to_f32() == 0.5), "half of the 32 keys have ones");
-    Ok(())
-}
-
-#[test]
-fn arguments_that_do_not_fit_are_errors() -> Result<(), CachedAttentionError> {
-    let device = Device::simulator();
-    let code = |q: [usize; 4], k: [usize; 4], table: Option<[usize; 2]>, scale: Option<f32>| {
-        let (q, k) = (device.zeros::<bf16, 4>(q)?, device.zeros::<bf16, 4>(k)?);
-        let table = table.map(|shape| device.zeros::<u32, 2>(shape)).transpose()?;
-        let cache = match &table {
-            None => KeyValueCache::contiguous(k.view(), k.view()),
-            Some(table) => KeyValueCache::paged(k.view(), k.view(), table.view()),
-        };
-        let mut o = device.zeros(q.shape())?;
-        let options = CachedAttentionOptions { scale, ..Default::default() };
-        Ok::<_, Error>(match cached_attention(&device, &q, cache, &mut o, options) {
-            Ok(()) => "none",
-            Err(error) => error.code(),
-        })
-    };
-    assert_eq!(code([2, 4, 1, 64], [2, 2, 30, 64], None, None)?, "none");
-    assert_eq!(code([0, 4, 1, 64], [0, 2, 30, 64], None, None)?, "none");
-    assert_eq!(code([2, 4, 1, 60], [2, 2, 30, 60], None, None)?, "TMA0550");
-    assert_eq!(code([2, 4, 1, 136], [2, 2, 30, 136], None, None)?, "TMA0550");
-    assert_eq!(code([2, 4, 1, 64], [3, 2, 30, 64], None, None)?, "TMA0551");
-    assert_eq!(code([2, 4, 1, 64], [2, 3, 30, 64], None, None)?, "TMA0551");
-    assert_eq!(code([2, 4, 1, 64], [9, 2, 16, 64], Some([3, 2]), None)?, "TMA0551");
-    assert_eq!(code([4096, 1, 1, 8], [4096, 1, 1, 8], None, None)?, "none");
-    assert_eq!(code([4097, 1, 1, 8], [4097, 1, 1, 8], None, None)?, "TMA0551");
-    assert_eq!(code([2, 4, 1, 64], [9, 2, 16, 64], Some([2, 2]), Some(-1.0))?, "TMA0552");
-    assert_eq!(code([2, 4, 1, 64], [9, 2, 48, 64], Some([2, 2]), None)?, "TMA0568");
-
-    let (q, k) = (device.zeros::<bf16, 4>([1, 64, 1, 64])?, device.zeros::<bf16, 4>([1, 1, 8, 64])?);
-    let mut o = device.zeros::<bf16, 4>([1, 64, 1, 64])?;
-    let turned = q.view().permute([0, 3, 2, 1])?;
-    let cache = KeyValueCache::contiguous(k.view(), k.view());
-    let error = cached_attention(&device, turned, cache, &mut o, CachedAttentionOptions::default());
-    assert_eq!(error.expect_err("rows are not contiguous").code(), "TMA0569");
-    Ok(())
 }
