@@ -33,7 +33,7 @@ pub(crate) unsafe fn run(
             let device = Device::cuda(ordinal)?;
             // SAFETY: as the caller promises.
             let stream = unsafe { Stream::from_raw(&device, stream)? };
-            let own = DeviceMemory::of(&device);
+            let own = DeviceMemory::of(&stream);
             let call = Call { stream: &stream, memory: memory.unwrap_or(&own) };
             (operator.parts.run)(&Values { values, device: &device }, &call)
         }
@@ -54,22 +54,27 @@ pub(crate) unsafe fn run(
     }
 }
 
-/// Memory of a device. Freeing it waits until what is queued has run.
+/// Memory of a stream's device. Freeing it waits until what is queued has run.
 #[derive(Debug)]
 struct DeviceMemory<'a> {
-    device: &'a Device,
+    stream: &'a Stream,
     tensors: RefCell<Vec<DeviceTensor<u8, 1>>>,
 }
 
 impl<'a> DeviceMemory<'a> {
-    fn of(device: &'a Device) -> Self {
-        Self { device, tensors: RefCell::default() }
+    fn of(stream: &'a Stream) -> Self {
+        Self { stream, tensors: RefCell::default() }
     }
 }
 
 impl Allocate for DeviceMemory<'_> {
     fn allocate(&self, bytes: usize) -> Result<u64, Failure> {
-        let tensor = self.device.zeros([bytes])?;
+        if self.stream.is_capturing()? {
+            let why =
+                "it needs memory, which a capture of arrays cannot keep; capture the operator of PyTorch";
+            return Err(Failure::library(why));
+        }
+        let tensor = self.stream.device().zeros([bytes])?;
         let address = tensor.as_ptr();
         self.tensors.borrow_mut().push(tensor);
         Ok(address)
@@ -148,7 +153,7 @@ unsafe fn simulated(operator: &Operator, values: &[Value<'_>]) -> Result<(), Fai
         tensor.data = copy.as_ptr() + shift as u64;
         copies.push((field.kind.base == Base::TensorMut, original, shift, *tensor, copy));
     }
-    let memory = DeviceMemory::of(&device);
+    let memory = DeviceMemory::of(&stream);
     let call = Call { stream: &stream, memory: &memory };
     (operator.parts.run)(&Values { values: &moved, device: &device }, &call)?;
     for (is_written, original, shift, tensor, copy) in copies {

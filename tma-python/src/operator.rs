@@ -111,13 +111,14 @@ impl Call<'_> {
         self.stream.device()
     }
 
-    /// Returns the address of memory that is not initialised, a multiple of 128. PyTorch allocates it
-    /// for tensors of PyTorch. Nothing else uses it until what the call queues has run, also as part
-    /// of a graph. It is freed then.
+    /// Returns the address of memory that is not initialised, a multiple of 128. Nothing else uses it
+    /// until what the call queues has run, and it is freed then. For tensors of PyTorch, PyTorch
+    /// allocates it, also within a graph.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`], or `TMA0566` if PyTorch could not allocate it.
+    /// [`Error::OutOfMemory`], or `TMA0567` if PyTorch cannot allocate it, or if a call with other
+    /// arrays is captured.
     pub fn memory(&self, bytes: usize) -> Result<u64, Failure> {
         self.memory.allocate(bytes)
     }

@@ -51,6 +51,14 @@ fn rotary_settings_have_two_forms() -> Result<(), ModelError> {
 }
 
 #[test]
+fn heads_have_up_to_256_elements() -> Result<(), ModelError> {
+    for depth in [160, 256] {
+        assert_eq!(with(json!({ "head_dim": depth }))?.depth, depth);
+    }
+    Ok(())
+}
+
+#[test]
 fn settings_that_are_not_supported_are_named() {
     let refused = |more| with(more).expect_err("a refusal").to_string();
     assert_eq!(

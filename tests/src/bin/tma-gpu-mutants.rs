@@ -125,15 +125,22 @@ fn run_all(args: &RunArgs) -> anyhow::Result<ExitCode> {
         process_limit: Duration::try_from_secs_f64(args.kill)?,
     };
     let mutants = read(&args.file)?.into_iter().step_by(args.every.max(1)).collect();
-    let mutants = first_of_each_step(mutants, args.limit_per_step);
+    let mutants: Vec<DeadlockMutant> = first_of_each_step(mutants, args.limit_per_step);
     let first = mutants.first().with_context(|| format!("{} has no mutants", args.file.display()))?;
     let test = first.test.clone();
     check(&test, options).with_context(|| format!("`{test}` fails before any mutant has run"))?;
+    let mut trials: Vec<DeadlockTrial> = if args.out.exists() { read(&args.out)? } else { vec![] };
+    trials.retain(|trial| mutants.contains(&trial.mutant));
+    let is_left = |mutant: &DeadlockMutant| trials.iter().all(|trial| trial.mutant != *mutant);
+    let left: Vec<_> = mutants.into_iter().filter(is_left).collect();
+    println!(
+        "{} mutants, {} of which {} has already",
+        trials.len() + left.len(),
+        trials.len(),
+        args.out.display()
+    );
     let cannot_write = || format!("cannot write {}", args.out.display());
     let mut out = File::options().create(true).append(true).open(&args.out).with_context(cannot_write)?;
-    let mut trials: Vec<DeadlockTrial> = read(&args.out)?;
-    let is_left = |mutant: &DeadlockMutant| trials.iter().all(|trial| trial.mutant != *mutant);
-    let left = mutants.into_iter().filter(is_left).collect();
     trials.extend(run(left, options, &mut out)?);
     println!("{}\n{}", tables(&trials), summary(&trials));
     check(&test, options).with_context(|| format!("the device is not usable: `{test}` fails"))?;
@@ -141,9 +148,18 @@ fn run_all(args: &RunArgs) -> anyhow::Result<ExitCode> {
     Ok(if passes(&trials) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Reads a list of mutants, or of their trials.
+/// Reads a list of mutants, or of their trials. A last line that is not complete, because its program
+/// was killed, is cut off.
 fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<Vec<T>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let lines = text.lines().map(serde_json::from_str);
-    lines.collect::<Result<_, _>>().with_context(|| format!("{} has other lines", file.display()))
+    let complete = text.rfind('\n').map_or(0, |end| end + 1);
+    if complete < text.len() {
+        let cut = File::options().write(true).open(file).and_then(|file| file.set_len(complete as u64));
+        cut.with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let line = |(index, line)| {
+        serde_json::from_str(line)
+            .with_context(|| format!("cannot parse line {} of {}", index + 1, file.display()))
+    };
+    text[..complete].lines().enumerate().map(line).collect()
 }

@@ -8,7 +8,7 @@ mod scaled;
 mod workspaces;
 
 pub use attention::{Attention, AttentionBackward, AttentionWithLse};
-pub use cached::{Append, AttentionCached};
+pub use cached::{Append, AttentionCached, MlaAttention};
 pub use gemm::{Gemm, GemmInPlace};
 pub use model::{AddRmsNorm, RmsNorm, RotaryEmbedding};
 pub use scaled::GemmScaled;
@@ -25,4 +25,5 @@ tma_python::library!(
     RotaryEmbedding,
     Append,
     AttentionCached,
+    MlaAttention,
 );

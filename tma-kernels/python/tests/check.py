@@ -237,7 +237,14 @@ def caches(device):
             assert torch.equal(plain[cache, i, :, length : length + 3], new[i])
             pages = paged[cache, table[i].long()].transpose(0, 1).flatten(1, 2)
             assert torch.equal(pages, plain[cache, i])
-    passed(f"{device}: append_ to caches with and without pages")
+    scales = [torch.rand(2, 2, device=device) + 0.5 for _ in "kv"]
+    quantised = torch.zeros_like(plain).to(F8)
+    tma_kernels.append_(*quantised, k, v, lengths, key_scales=scales[0], value_scales=scales[1])
+    for cache, new, scale in zip(quantised, (k, v), scales):
+        wanted = (new.float() / scale[:, :, None, None]).to(F8)
+        for i, length in enumerate(lengths.tolist()):
+            assert torch.equal(cache[i, :, length : length + 3].float(), wanted[i].float())
+    passed(f"{device}: append_ to caches with and without pages, and of float8")
 
     q, lengths = random(2, 4, 3, 64, device=device), lengths + 3
     seen = lambda keys: torch.arange(3, device=device)[:, None] + keys - 3 >= torch.arange(keys, device=device)
@@ -265,10 +272,21 @@ def caches(device):
         q, *short, lengths, key_scales=scales[0], value_scales=scales[1], causal=True
     )
     close(found, wanted(*(each.float() * scale[:, :, None, None] for each, scale in zip(short, scales))))
+    narrow = (plain[0], plain[1, ..., :32])
+    close(tma_kernels.attention_cached(q, *narrow, lengths, causal=True), wanted(*narrow))
     call = lambda **options: lambda: tma_kernels.attention_cached(q, *plain, lengths, **options)
     refused(call(key_scales=scales[0]), "TMA0566: `value_scales` is None")
     refused(call(key_scales=scales[0], value_scales=scales[1]), "TMA0566: `key_scales` is for a cache of float8")
     passed(f"{device}: attention_cached with and without pages, with factors, sinks and a bias")
+
+    q, cache = random(2, 16, 2, 576, device=device), random(4, 1, 32, 576, device=device)
+    latents, rotated = cache[..., :512], cache[..., 512:]
+    lengths = torch.tensor([40, 7], device=device, dtype=torch.int32)
+    found = tma_kernels.mla_attention(q, latents, rotated, lengths, table=table)
+    for i, length in enumerate(lengths.tolist()):
+        keys = cache[table[i].long(), 0].flatten(0, 1)[:length].float()
+        close(found[i], ((q[i].float() @ keys.T / 192**0.5).softmax(-1) @ keys[:, :512]).to(q.dtype))
+    passed(f"{device}: mla_attention")
 
 
 def errors(device):
@@ -311,6 +329,9 @@ def cases(device):
     cache, table = [torch.zeros(6, 2, 16, 64, device=device, dtype=q.dtype) for _ in "kv"], positions[:6].view(1, 6)
     yield "append_", (*cache, k, v, positions[3:4]), {"table": table}, False
     yield "attention_cached", (q[:, :, :2], *cache, positions[40 - 1 :]), {"table": table, "causal": True}, False
+    latents = make(3, 1, 32, 576)
+    arguments = (make(1, 8, 1, 576), latents[..., :512], latents[..., 512:], positions[40 - 1 :])
+    yield "mla_attention", arguments, {"table": table[:, :2], "causal": True}, False
 
 
 def differentiated(arguments, options):

@@ -21,6 +21,14 @@ pub enum AttentionError {
         depth: usize,
     },
 
+    /// Values that have more elements than keys, or not a multiple of eight.
+    ValueDepth {
+        /// The innermost extent of `v`.
+        depth: usize,
+        /// The depth of keys.
+        most: usize,
+    },
+
     /// A tensor whose shape does not match the others.
     Shape {
         /// The name of the argument.
@@ -94,7 +102,7 @@ impl AttentionError {
     /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Depth { .. } | Self::BackwardDepth { .. } => "TMA0550",
+            Self::Depth { .. } | Self::BackwardDepth { .. } | Self::ValueDepth { .. } => "TMA0550",
             Self::Shape { .. } | Self::Heads { .. } | Self::TooLarge { .. } => "TMA0551",
             Self::Factor { .. } => "TMA0552",
             Self::Lengths { .. } => "TMA0553",
@@ -123,6 +131,12 @@ impl std::fmt::Display for AttentionError {
                      {instead}"
                 )
             }
+            Self::ValueDepth { depth, most } => write!(
+                f,
+                "{code}: values must have at most as many elements as keys, {most}, and a multiple of 8: those \
+                 of `v` have {depth}; pad `v` with zeros to such a multiple, or `q` and `k` if it has more, and \
+                 pass the scale of the unpadded depth"
+            ),
             Self::BackwardDepth { depth } => {
                 let instead = match depth {
                     0..=128 => {
@@ -139,8 +153,8 @@ impl std::fmt::Display for AttentionError {
             }
             Self::Shape { tensor, found, wanted } => write!(
                 f,
-                "{code}: tensors must be batch x heads x sequence x depth, with `o` like `q`, `v` like `k` and \
-                 each gradient like its tensor, `lse` batch x heads x queries, and `sinks` one number per head of \
+                "{code}: tensors must be batch x heads x sequence x depth, with `o` like `q` and `v` like \
+                 `k`, but for the depth of `v` that `o` has, and each gradient like its tensor, `lse` batch x heads x queries, and `sinks` one number per head of \
                  `q`: `{tensor}` is {found:?}, but must be {wanted:?}; pass a \
                  view of that shape"
             ),
@@ -191,6 +205,7 @@ impl std::error::Error for AttentionError {
             Self::Runtime(error) => error.source(), // the message already shows this one
             Self::Depth { .. }
             | Self::BackwardDepth { .. }
+            | Self::ValueDepth { .. }
             | Self::Shape { .. }
             | Self::Heads { .. }
             | Self::TooLarge { .. }
@@ -222,6 +237,7 @@ mod tests {
             AttentionError::TooLarge { queries: 1 << 31, keys: 8, heads: 1, sequences: 1 },
             AttentionError::Factor { option: "scale", number: -0.125 },
             AttentionError::Lengths { batch: 2, starts: [3, 4] },
+            AttentionError::ValueDepth { depth: 128, most: 64 },
             AttentionError::BackwardDepth { depth: 100 },
             AttentionError::BackwardDepth { depth: 256 },
             AttentionError::Rows { tensor: "o", strides: vec![640, 80, 20, 1], multiple: 8 },

@@ -65,11 +65,13 @@ pub(super) fn queue<T: AttentionElement>(
 
     let AttentionOptions { lengths, lse, blocks, sinks, .. } = options;
     let [_, head_stride, row_stride, _] = o.strides();
-    let reach = (problem.heads - 1) * head_stride + (problem.queries - 1) * row_stride + problem.value_depth;
     // SAFETY: both views go to this launch, whose kernel stores each tile either by copies or by
-    // threads.
-    let [o, rows] = unsafe { o.alias() };
-    let rows = rows.with_strides([if lengths.is_some() { reach } else { 0 }], [1])?;
+    // threads, which find the elements by these strides.
+    let (o, rows) = unsafe {
+        let [o, rows] = o.alias();
+        (o, rows.span()?)
+    };
+    let rows = if lengths.is_some() { rows } else { rows.with_strides([0], [1])? };
     let (mut none_f32, none_u32) = (on.device().zeros([0; 3])?, on.device().zeros([0])?);
     let no_sinks = on.device().zeros::<f32, 1>([0])?;
     let lse = lse.unwrap_or_else(|| none_f32.view_mut());

@@ -77,8 +77,10 @@ impl Problem {
             return Err(AttentionError::Depth { depth });
         }
         fits("k", &k, &[batch, k[1], k[2], depth])?;
-        let value_depth =
-            if v[3] > 0 && v[3].is_multiple_of(DEPTH_MULTIPLE) { v[3].min(depth) } else { depth };
+        let value_depth = v[3];
+        if value_depth == 0 || value_depth > depth || !value_depth.is_multiple_of(DEPTH_MULTIPLE) {
+            return Err(AttentionError::ValueDepth { depth: value_depth, most: depth });
+        }
         fits("v", &v, &[batch, k[1], k[2], value_depth])?;
         fits("o", &o, &[batch, heads, queries, value_depth])?;
         if let Some(lse) = &options.lse {

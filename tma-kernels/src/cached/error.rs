@@ -11,11 +11,17 @@ use crate::workspace::write_too_small;
 pub enum CachedAttentionError {
     /// Heads of a depth for which no kernel is compiled.
     Depth {
-        /// The name of the argument.
-        tensor: &'static str,
-        /// The innermost extent of the argument.
+        /// The innermost extent of `q`.
         depth: usize,
-        /// The most elements that its heads can have: for values, those of keys.
+        /// The number of which it must be a multiple.
+        multiple: usize,
+    },
+
+    /// Values that have more elements than keys, or for which no kernel is compiled.
+    ValueDepth {
+        /// The innermost extent of the values.
+        depth: usize,
+        /// The depth of keys.
         most: usize,
         /// The number of which it must be a multiple.
         multiple: usize,
@@ -123,7 +129,7 @@ impl CachedAttentionError {
     /// `docs/errors`.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Depth { .. } | Self::NewDepth { .. } => "TMA0550",
+            Self::Depth { .. } | Self::ValueDepth { .. } | Self::NewDepth { .. } => "TMA0550",
             Self::Shape { .. }
             | Self::Heads { .. }
             | Self::TooLarge { .. }
@@ -143,11 +149,17 @@ impl std::fmt::Display for CachedAttentionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let code = self.code();
         match self {
-            Self::Depth { tensor, depth, most, multiple } => write!(
+            Self::Depth { depth, multiple } => write!(
                 f,
-                "{code}: heads of a cache must have at most {most} elements, a multiple of {multiple}, and values no \
-                 more than keys: those of `{tensor}` have {depth}; pad the innermost dimension of all tensors with \
-                 zeros to such a multiple, and pass the scale of the unpadded depth"
+                "{code}: heads of a cache must have at most 256 elements, a multiple of {multiple}: those of `q` \
+                 have {depth}; pad the innermost dimension of all tensors with zeros to such a multiple, and pass \
+                 the scale of the unpadded depth"
+            ),
+            Self::ValueDepth { depth, most, multiple } => write!(
+                f,
+                "{code}: values must have at most as many elements as keys, {most}, and a multiple of \
+                 {multiple}: those of `v` have {depth}; pad `v` with zeros to such a multiple, or `q` and `k` if \
+                 it has more, and pass the scale of the unpadded depth"
             ),
             Self::Shape { tensor, found, wanted } => write!(
                 f,
@@ -215,6 +227,7 @@ impl std::error::Error for CachedAttentionError {
         match self {
             Self::Runtime(error) => error.source(), // the message already shows this one
             Self::Depth { .. }
+            | Self::ValueDepth { .. }
             | Self::Shape { .. }
             | Self::Heads { .. }
             | Self::TooLarge { .. }
@@ -243,7 +256,8 @@ mod tests {
     #[test]
     fn each_message_names_code_rule_finding_and_remedy() {
         let errors = [
-            CachedAttentionError::Depth { tensor: "q", depth: 100, most: 256, multiple: 8 },
+            CachedAttentionError::Depth { depth: 100, multiple: 8 },
+            CachedAttentionError::ValueDepth { depth: 128, most: 64, multiple: 8 },
             CachedAttentionError::Shape { tensor: "table", found: vec![3, 4], wanted: vec![2, 4] },
             CachedAttentionError::Heads { queries: 6, keys: 4 },
             CachedAttentionError::TooLarge { shape: [1, 1, 1, 64], keys: 1 << 31 },

@@ -8,13 +8,12 @@ use super::latent::kernel::warpgroups::attend_latents as latent_rows;
 use super::many_rows::warpgroups::attend as many_rows;
 use super::merge::rows::{THREADS, merge};
 use super::pages::PageArguments;
-use super::problem::{Layout, MOST_DEPTH, Problem, VECTOR};
+use super::problem::{Layout, Problem, VECTOR};
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
-    AttentionElement, CacheElement, CacheWorkspace, CachedAttentionError, CachedAttentionOptions,
-    KeyValueCache,
+    AttentionElement, CacheElement, CacheScales, CacheWorkspace, CachedAttentionError,
+    CachedAttentionOptions, KeyValueCache,
 };
-use crate::attention::shape::reach;
 use crate::dependent::dependent;
 
 /// The rows of a head up to which the block that ends last merges its parts. For 16 rows a kernel
@@ -28,7 +27,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     layout: Layout,
     q: TensorView<'_, T, 4>,
     cache: KeyValueCache<'_, C>,
-    mut o: TensorViewMut<'_, T, 4>,
+    o: TensorViewMut<'_, T, 4>,
     options: CachedAttentionOptions<'_, T>,
 ) -> Result<(), CachedAttentionError> {
     let problem = Problem::of(layout, [q.shape(), o.shape()], &cache, &options)?;
@@ -38,17 +37,18 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     let CachedAttentionOptions { slopes, bias, sinks, mut lse, workspace, division, constant_cache, .. } =
         options;
     let (of_q, of_o) = (q.strides(), o.strides());
-    let all_of_q = flat("q", q.shape(), of_q, VECTOR)?;
-    let all_of_o = flat("o", o.shape(), of_o, VECTOR)?;
+    check_rows("q", q.shape(), of_q, VECTOR)?;
+    check_rows("o", o.shape(), of_o, VECTOR)?;
+    let elements_of_o: usize = o.shape().iter().product();
+    // SAFETY: the kernels find the elements by these strides.
+    let (q, mut o) = unsafe { (q.span()?, o.span()?) };
 
     let of_bias = bias.as_ref().map_or([0; 4], |bias| {
         let is_shared = |i: usize| bias.shape()[i] == 1;
         std::array::from_fn(|i| if is_shared(i) { 0 } else { bias.strides()[i] as u64 })
     });
-    let bias = match bias {
-        None => None,
-        Some(bias) => Some(bias.with_strides([reach(bias.shape(), bias.strides())], [1])?),
-    };
+    // SAFETY: as above.
+    let bias = bias.map(|bias| unsafe { bias.span() }).transpose()?;
 
     let device = on.device();
     let division = division.unwrap_or_else(|| problem.division(device));
@@ -70,12 +70,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     let PageArguments { table, page_starts, lengths } = cache.pages.arguments(cache.lengths)?;
     let page_shift = problem.page_rows.map_or(0, usize::ilog2);
     let depth = problem.kernel_depth() as u32;
-    let is_unknown = || CachedAttentionError::Depth {
-        tensor: "q",
-        depth: problem.depth,
-        most: MOST_DEPTH,
-        multiple: 16 / C::BYTES,
-    };
+    let is_unknown = || CachedAttentionError::Depth { depth: problem.depth, multiple: 16 / C::BYTES };
     // Extents are below 2^31, which the problem has checked.
     let count = |value: usize| value as u32;
     // Few parts of few rows are merged by the block that ends last, others by a kernel.
@@ -93,8 +88,8 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
                 Grid::x(count(division.blocks.max(1))),
                 $keys.l2_promotion(L2Promotion::B256), // whole rows are read
                 $values.l2_promotion(L2Promotion::B256),
-                q.with_strides([all_of_q], [1])?,
-                o.reborrow().with_strides([all_of_o], [1])?,
+                q,
+                o.reborrow(),
                 table,
                 lengths,
                 sinks,
@@ -134,7 +129,7 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
         let key = few_rows::Key { bytes: C::BYTES as u32, shift, depth, keys };
         let kernel = few_rows::find::<T, C::Multiplied, C>(key).ok_or_else(is_unknown)?;
         let scales = cache.scales;
-        let [pages, heads] = scales.map_or([1; 2], |scales| scales.keys.shape());
+        let [last_page, of_page, of_head] = CacheScales::steps(scales);
         attend!(
             kernel,
             k,
@@ -153,9 +148,9 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
                 scales.map(|scales| scales.keys),
                 scales.map(|scales| scales.values),
                 is_constant,
-                count(pages.saturating_sub(1)),
-                if pages == 1 { 0 } else { count(heads) },
-                u32::from(heads != 1)
+                last_page,
+                of_page,
+                of_head
             ]
         );
     } else if let (Some(k), Some(v)) = (C::unwidened(k), C::unwidened(v)) {
@@ -190,12 +185,12 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
         }
     }
     if is_merged {
-        let threads = o.shape().iter().product::<usize>() / problem.value_depth * problem.kernel_depth() / 4;
+        let threads = elements_of_o / problem.value_depth * problem.kernel_depth() / 4;
         let kernel = merge::find::<T>(merge::Key { shift, depth }).ok_or_else(is_unknown)?;
         kernel.launch(
             dependent(on),
             Grid::x(count(threads.div_ceil(THREADS as usize).min(16 * division.blocks.max(1)))),
-            o.reborrow().with_strides([all_of_o], [1])?,
+            o.reborrow(),
             page_starts,
             lengths,
             sinks,
@@ -222,20 +217,16 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     Ok(())
 }
 
-/// Returns the number of elements from the first to the last one of a view, whose rows threads read
-/// or write by vectors of so many.
-pub(super) fn flat<const RANK: usize>(
+/// Checks that threads can read or write the rows of a view by vectors of so many elements.
+pub(super) fn check_rows<const RANK: usize>(
     tensor: &'static str,
     shape: [usize; RANK],
     strides: [usize; RANK],
     vector: usize,
-) -> Result<usize, CachedAttentionError> {
-    if shape.contains(&0) {
-        return Ok(0);
-    }
+) -> Result<(), CachedAttentionError> {
     let is_aligned = strides.iter().rev().skip(1).all(|stride| stride.is_multiple_of(vector));
-    if !is_aligned || strides.last() != Some(&1) {
+    if !shape.contains(&0) && (!is_aligned || strides.last() != Some(&1)) {
         return Err(CachedAttentionError::Rows { tensor, strides: strides.into() });
     }
-    Ok(reach(shape, strides))
+    Ok(())
 }

@@ -54,6 +54,30 @@ pub struct CacheScales<'a> {
     pub values: TensorView<'a, f32, 2>,
 }
 
+impl CacheScales<'_> {
+    /// Checks the shapes of the factors for so many pages, or sequences, and heads.
+    fn check(
+        &self,
+        batch: usize,
+        heads: usize,
+        fits: fn(&'static str, &[usize], &[usize]) -> Result<(), CachedAttentionError>,
+    ) -> Result<(), CachedAttentionError> {
+        let shared = |found: usize, all: usize| if found == 1 { 1 } else { all };
+        let [found_batch, found_heads] = self.keys.shape();
+        fits("scales.keys", &self.keys.shape(), &[shared(found_batch, batch), shared(found_heads, heads)])?;
+        fits("scales.values", &self.values.shape(), &self.keys.shape())
+    }
+
+    /// Returns how kernels find factors: the last page or sequence that has its own, and the distances
+    /// between pages and between heads, 0 where all share one.
+    fn steps(scales: Option<Self>) -> [u32; 3] {
+        let [batch, heads] = scales.map_or([1; 2], |scales| scales.keys.shape());
+        // Extents are below 2^31, as those of the cache.
+        let of_batch = if batch == 1 { 0 } else { heads as u32 };
+        [batch.saturating_sub(1) as u32, of_batch, u32::from(heads != 1)]
+    }
+}
+
 impl<'a> KeyValueCache<'a, e4m3> {
     /// Sets the factors of keys and values, which are read on the device. Without them, they are 1.
     pub fn with_scales(self, scales: CacheScales<'a>) -> Self {
@@ -208,7 +232,7 @@ const COST_OF_PART: f64 = 0.015;
 impl Division {
     /// Returns the division for `heads` heads of `keys` keys each, those of all sequences, and as
     /// many `rows` of queries for each of them: as many parts as occupy most multiprocessors most
-    /// of the time. The heads have up to 128 elements.
+    /// of the time. It is for heads of up to 128 elements.
     pub fn of(device: &Device, heads: usize, keys: usize, rows: usize) -> Self {
         let tile = tile_rows(rows);
         Self::of_tiles(blocks(device, tile, 128), heads, keys, rows, tile)
@@ -229,7 +253,7 @@ impl Division {
     }
 }
 
-/// Returns how many blocks run at the same time that multiply tiles of so many rows by keys of this
+/// Returns the number of blocks that run at the same time, for tiles of `tile` rows and keys of this
 /// depth.
 fn blocks(device: &Device, tile: usize, depth: usize) -> usize {
     let multiprocessors = (device.multiprocessors() as usize).max(1);

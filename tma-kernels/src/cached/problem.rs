@@ -7,14 +7,14 @@ use super::latent::kernel::warpgroups::{LATENTS, ROTATED};
 use super::pages::Pages;
 use super::schedule::work::MOST_SEQUENCES;
 use super::{
-    AttentionElement, CacheElement, CacheScales, CachedAttentionError, CachedAttentionOptions, Division,
-    KeyValueCache, blocks,
+    AttentionElement, CacheElement, CachedAttentionError, CachedAttentionOptions, Division, KeyValueCache,
+    blocks,
 };
 use crate::attention::shape::MOST;
 use tma_runtime::Device;
 
 /// The greatest depth for which there is a kernel.
-pub(super) const MOST_DEPTH: usize = 256;
+const MOST_DEPTH: usize = 256;
 
 /// The rows of the smallest page of keys and values.
 pub(super) const LEAST_ROWS: usize = 16;
@@ -87,10 +87,16 @@ impl Problem {
             Layout::Separate => {
                 let value_depth = cache.values.shape()[3];
                 let multiple = 16 / C::BYTES;
-                for (tensor, depth, most) in [("q", depth, MOST_DEPTH), ("v", value_depth, depth)] {
-                    if depth == 0 || depth > most || !depth.is_multiple_of(multiple) {
-                        return Err(CachedAttentionError::Depth { tensor, depth, most, multiple });
-                    }
+                let fit = |depth: usize, most| depth > 0 && depth <= most && depth.is_multiple_of(multiple);
+                if !fit(depth, MOST_DEPTH) {
+                    return Err(CachedAttentionError::Depth { depth, multiple });
+                }
+                if !fit(value_depth, depth) {
+                    return Err(CachedAttentionError::ValueDepth {
+                        depth: value_depth,
+                        most: depth,
+                        multiple,
+                    });
                 }
                 fits("k", &k, &[batch, key_heads, rows, depth])?;
                 fits("v", &cache.values.shape(), &[batch, key_heads, rows, value_depth])?;
@@ -111,11 +117,8 @@ impl Problem {
             Layout::Latent => latent::KEYS as usize,
         };
         let page_rows = page_rows(cache.pages.are_there(), rows, least_rows)?;
-        if let Some(CacheScales { keys, values }) = &cache.scales {
-            let shared = |found: usize, all: usize| if found == 1 { 1 } else { all };
-            let [pages, heads] = keys.shape();
-            fits("scales.keys", &keys.shape(), &[shared(pages, batch), shared(heads, key_heads)])?;
-            fits("scales.values", &values.shape(), &keys.shape())?;
+        if let Some(scales) = &cache.scales {
+            scales.check(batch, key_heads, fits)?;
         }
         if let Some(sinks) = &options.sinks {
             fits("sinks", &sinks.shape(), &[heads])?;

@@ -110,7 +110,8 @@ impl CacheWorkspace {
 
     /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated: the greatest
     /// number that any of the calls needs. It never grows. Part of it is filled with zeros: on a
-    /// stream, before what is queued there later, else now. The address is a multiple of 128.
+    /// stream, the fill is queued; otherwise it is complete when the function returns. The address is a
+    /// multiple of 128.
     ///
     /// ```
     /// use tma_kernels::cached::{CacheWorkspace, CachedAttentionOptions, KeyValueCache, cached_attention};
@@ -137,7 +138,8 @@ impl CacheWorkspace {
     /// # Safety
     ///
     /// The conditions of [`DeviceTensor::from_raw`] for `bytes` bytes from `address` on. They are
-    /// used by nothing else as long as the workspace is.
+    /// used by nothing else as long as the workspace is. If `on` is a stream, the first call that
+    /// uses the workspace is queued there, or after what waits for it.
     ///
     /// # Errors
     ///

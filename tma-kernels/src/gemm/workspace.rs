@@ -45,7 +45,7 @@ impl Workspace {
 
     /// Makes a workspace of memory that another library has allocated: of [`bytes`](Self::bytes),
     /// or of fewer for small GEMMs. It never grows. Part of it is filled with zeros: on a stream,
-    /// before what is queued there later, else now.
+    /// the fill is queued; otherwise it is complete when the function returns.
     ///
     /// The address is a multiple of 128.
     ///
@@ -69,7 +69,8 @@ impl Workspace {
     /// # Safety
     ///
     /// The conditions of [`DeviceTensor::from_raw`] for `bytes` bytes from `address` on. They are
-    /// used by nothing else as long as the workspace is.
+    /// used by nothing else as long as the workspace is. If `on` is a stream, the first call that
+    /// uses the workspace is queued there, or after what waits for it.
     ///
     /// # Errors
     ///

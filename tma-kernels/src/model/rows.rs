@@ -90,8 +90,6 @@ impl Rows {
 pub(super) struct Strides {
     pub(super) outer: u64,
     pub(super) inner: u64,
-    /// The number of elements from the first to the last one.
-    pub(super) reach: usize,
 }
 
 impl Strides {
@@ -103,7 +101,7 @@ impl Strides {
     /// last two do not follow each other.
     pub(super) fn of(tensor: &'static str, shape: &[usize], strides: &[usize]) -> Result<Self, ModelError> {
         if shape.contains(&0) {
-            return Ok(Self { outer: 0, inner: 0, reach: 0 });
+            return Ok(Self { outer: 0, inner: 0 });
         }
         let refused = || ModelError::Rows { tensor, strides: strides.into() };
         let (Some((columns, outer)), Some((step, steps))) = (shape.split_last(), strides.split_last()) else {
@@ -128,12 +126,7 @@ impl Strides {
                 Some(_) => return Err(refused()),
             };
         }
-        let last = shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride).sum::<usize>();
-        Ok(Self {
-            outer: merged.map_or(0, |(_, stride)| stride as u64),
-            inner: inner as u64,
-            reach: last + 1,
-        })
+        Ok(Self { outer: merged.map_or(0, |(_, stride)| stride as u64), inner: inner as u64 })
     }
 
     /// Returns whether all rows begin at multiples of so many elements, if the first one does.
@@ -347,20 +340,20 @@ impl Staging {
     }
 }
 
-/// Returns a view of the elements from the first to the last one of a tensor.
-pub(super) fn flat<'a, T: Scalar, const N: usize>(
-    view: TensorView<'a, T, N>,
-    strides: Strides,
-) -> Result<TensorView<'a, T, 1>, Error> {
-    view.with_strides([strides.reach], [1])
+/// Returns the memory of a tensor for a kernel of this module, which finds rows by their strides.
+pub(super) fn flat<T: Scalar, const N: usize>(
+    view: TensorView<'_, T, N>,
+) -> Result<TensorView<'_, T, 1>, Error> {
+    // SAFETY: the kernels access only the elements of rows.
+    unsafe { view.span() }
 }
 
 /// Returns the same of a tensor that is written.
-pub(super) fn flat_mut<'a, T: Scalar, const N: usize>(
-    view: TensorViewMut<'a, T, N>,
-    strides: Strides,
-) -> Result<TensorViewMut<'a, T, 1>, Error> {
-    view.with_strides([strides.reach], [1])
+pub(super) fn flat_mut<T: Scalar, const N: usize>(
+    view: TensorViewMut<'_, T, N>,
+) -> Result<TensorViewMut<'_, T, 1>, Error> {
+    // SAFETY: as above.
+    unsafe { view.span() }
 }
 
 /// Checks the shape of a tensor.

@@ -125,7 +125,7 @@ pub mod of_stages {
 
     /// Returns the words of a vector of a buffer if the thread has it, or else zeros. The load has no
     /// condition, so that those of several vectors do not wait for each other: a thread without the
-    /// vector loads another one of its own.
+    /// vector loads vector `own` instead.
     #[tma_device]
     pub fn words_at<const WORDS: u32>(
         from: SharedArray<u32, WORDS>,

@@ -75,20 +75,19 @@ impl Step {
         let q = noise_of(batch * heads * DEPTH, |i| bf16::from_f64(normal(Q, i)));
         let numbers: Vec<bf16> = noise_of(NUMBERS, |i| bf16::from_f64(normal(KEYS, i)));
         let (width, rows) = if is_paged { (keys.div_ceil(PAGE), PAGE) } else { (1, keys) };
-        // Page i is the i-th from the end: rows are those of its place, and any others beyond the length.
         let count = batch * width;
-        let mut all = Vec::with_capacity(count * rows * DEPTH);
-        for place in (0..count).rev() {
-            let first = place / width * keys + place % width * rows;
-            all.extend((0..rows * DEPTH).map(|i| numbers[(first * DEPTH + i) % NUMBERS]));
-        }
+        // Pages are in reverse order. Rows beyond the length of a sequence have any numbers.
+        let numbers_of = |page: usize| {
+            let page = if is_paged { count - 1 - page } else { page };
+            let first = page / width * keys + page % width * rows;
+            (0..rows * DEPTH).map(move |i| (first * DEPTH + i) % NUMBERS)
+        };
+        let all: Vec<bf16> = (0..count).flat_map(numbers_of).map(|i| numbers[i]).collect();
         let pages = if is_paged {
             let table: Vec<u32> = (0..count as u32).rev().collect();
             let lengths = device.tensor(&vec![u32::try_from(keys)?; batch], [batch])?;
             Some((device.tensor(&table, [batch, width])?, lengths))
         } else {
-            all.clear();
-            all.extend((0..batch * keys * DEPTH).map(|i| numbers[i % NUMBERS]));
             None
         };
         Ok(Self {

@@ -90,7 +90,9 @@ fn in_own_process(mutant: DeadlockMutant, options: RunOptions) -> anyhow::Result
     let start_time = Instant::now();
     let mut child = start("one", &serde_json::to_string(&mutant)?, options)?;
     let (output, errors) = (reader(child.stdout.take()), reader(child.stderr.take()));
-    let ended = wait(&mut child, options.process_limit)?;
+    // It may wait for the launches of all others.
+    let limit = options.process_limit.saturating_mul(u32::try_from(options.processes)?);
+    let ended = wait(&mut child, limit)?;
     let process_seconds = start_time.elapsed().as_secs_f64();
     let launched = match ended {
         None => Launched { ending: Ending::Hang, seconds: process_seconds },

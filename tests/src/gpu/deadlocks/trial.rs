@@ -85,7 +85,7 @@ pub fn launch(mutant: &DeadlockMutant, on: On) -> anyhow::Result<Launched> {
 /// Waits until no other process launches a mutant on a GPU, and lets others wait until this one
 /// ends. The driver handles faults one after the other anyway, and some processes whose kernels
 /// fault at the same time never hear of it. Source: observed on an H200 with driver 580.159: 12 of
-/// 138 mutants hung in 4 or 12 processes at a time, and none of them alone.
+/// 136 mutants hung in 4 or 12 processes at a time, and none of them alone.
 fn wait_for_other_launches() -> io::Result<()> {
     let program = File::open(env::current_exe()?)?;
     program.lock()?;

@@ -204,7 +204,7 @@ pub mod rows {
     /// the heads of keys first, then those of values, then those of queries. Without `q`, queries
     /// are rotated in place.
     ///
-    /// A cache of elements of one byte has scales, whose places are `last_scale`, `page_scale` and
+    /// A cache of elements of one byte has scales, whose strides are `last_scale`, `page_scale` and
     /// `head_scale` ([`ScaleStrides`]): an element times its scale is the number.
     ///
     /// If `is_constant`, places and angles are read before the previous kernel has ended.
@@ -265,8 +265,8 @@ pub mod rows {
         rotated_q_head: u64,
         rotated_q_token: u64,
         is_constant: bool,
-        of_keys: Option<Global<f32>>,
-        of_values: Option<Global<f32>>,
+        key_scales: Option<Global<f32>>,
+        value_scales: Option<Global<f32>>,
         last_scale: u32,
         page_scale: u32,
         head_scale: u32,
@@ -363,7 +363,7 @@ pub mod rows {
             let mut inverses = [1.0; 2];
             if IS_NARROW {
                 let strides = ScaleStrides { last_page: last_scale, page: page_scale, head: head_scale };
-                let scales = scales_of(of_keys, of_values, strides, of_cache.sequence, of_new.head);
+                let scales = scales_of(key_scales, value_scales, strides, of_cache.sequence, of_new.head);
                 inverses = [recip(scales[0]), recip(scales[1])];
             }
             if head < key_heads {

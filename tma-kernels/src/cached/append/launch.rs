@@ -6,10 +6,10 @@ use tma_runtime::prelude::*;
 use super::kernel::rows::{THREADS, append as kernel};
 use super::problem::Problem;
 use super::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries};
-use crate::cached::launch::flat;
+use crate::cached::launch::check_rows;
 use crate::cached::pages::PageArguments;
 use crate::cached::problem::VECTOR;
-use crate::cached::{AttentionElement, CacheElement, CachedAttentionError};
+use crate::cached::{AttentionElement, CacheElement, CacheScales, CachedAttentionError};
 use crate::dependent::dependent;
 
 /// The cosines or sines of a vector.
@@ -25,15 +25,18 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     let problem = Problem::of([k.shape(), v.shape()], &cache, &options)?;
     let AppendOptions { counts, new_lengths, rotary, constant_positions } = options;
     let KeyValueCacheMut { keys, values, pages, lengths, scales } = cache;
-    let [scaled_pages, scaled_heads] = scales.map_or([1; 2], |scales| scales.keys.shape());
+    let [last_page, of_page, of_head] = CacheScales::steps(scales);
     let PageArguments { table, page_starts, lengths } = pages.arguments(lengths)?;
     let layout = rotary.as_ref().map_or(RotaryLayout::Halves, |rotary| rotary.layout);
     let rotation = rotary.map_or_else(|| Ok(Rotation::NONE), Rotation::of)?;
     let [of_k, of_v, of_keys, of_values] = [k.strides(), v.strides(), keys.strides(), values.strides()];
-    let all_of_k = flat("k", k.shape(), of_k, VECTOR)?;
-    let all_of_v = flat("v", v.shape(), of_v, VECTOR)?;
-    let all_of_keys = flat("keys", keys.shape(), of_keys, VECTOR)?;
-    let all_of_values = flat("values", values.shape(), of_values, VECTOR)?;
+    check_rows("k", k.shape(), of_k, VECTOR)?;
+    check_rows("v", v.shape(), of_v, VECTOR)?;
+    check_rows("keys", keys.shape(), of_keys, VECTOR)?;
+    check_rows("values", values.shape(), of_values, VECTOR)?;
+
+    // SAFETY: the kernel finds the elements by these strides.
+    let (k, v, keys, values) = unsafe { (k.span()?, v.span()?, keys.span()?, values.span()?) };
 
     let threads = problem.items.max(if new_lengths.is_some() { problem.sequences } else { 0 });
     if threads == 0 {
@@ -46,10 +49,10 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     kernel::find::<T, C>(key).ok_or_else(is_unknown)?.launch(
         dependent(on),
         Grid::x(count(threads.div_ceil(THREADS as usize))),
-        k.with_strides([all_of_k], [1])?,
-        v.with_strides([all_of_v], [1])?,
-        keys.with_strides([all_of_keys], [1])?,
-        values.with_strides([all_of_values], [1])?,
+        k,
+        v,
+        keys,
+        values,
         table,
         page_starts,
         lengths,
@@ -94,9 +97,9 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
         constant_positions,
         scales.map(|scales| scales.keys),
         scales.map(|scales| scales.values),
-        count(scaled_pages.saturating_sub(1)),
-        if scaled_pages == 1 { 0 } else { count(scaled_heads) },
-        u32::from(scaled_heads != 1),
+        last_page,
+        of_page,
+        of_head,
     )?;
     Ok(())
 }
@@ -139,11 +142,13 @@ impl<'a, T: AttentionElement> Rotation<'a, T> {
     fn of(rotary: Rotary<'a, T>) -> Result<Self, CachedAttentionError> {
         let Rotary { cos, sin, layout: _, queries } = rotary;
         let (of_cos, of_sin) = (cos.strides(), sin.strides());
-        let all_of_cos = flat("cos", cos.shape(), of_cos, ANGLES)?;
-        let all_of_sin = flat("sin", sin.shape(), of_sin, ANGLES)?;
+        check_rows("cos", cos.shape(), of_cos, ANGLES)?;
+        check_rows("sin", sin.shape(), of_sin, ANGLES)?;
+        // SAFETY: the kernel finds the elements by these strides.
+        let (cos, sin) = unsafe { (cos.span()?, sin.span()?) };
         let mut rotation = Self {
-            cos: Some(cos.with_strides([all_of_cos], [1])?),
-            sin: Some(sin.with_strides([all_of_sin], [1])?),
+            cos: Some(cos),
+            sin: Some(sin),
             cos_position: of_cos[0] as u64,
             sin_position: of_sin[0] as u64,
             ..Self::NONE
@@ -153,15 +158,17 @@ impl<'a, T: AttentionElement> Rotation<'a, T> {
             Some(RotaryQueries::InPlace(q)) => q,
             Some(RotaryQueries::To { q, rotated }) => {
                 rotation.of_q = q.strides();
-                let all = flat("q", q.shape(), rotation.of_q, VECTOR)?;
-                rotation.q = Some(q.with_strides([all], [1])?);
+                check_rows("q", q.shape(), rotation.of_q, VECTOR)?;
+                // SAFETY: as above.
+                rotation.q = Some(unsafe { q.span()? });
                 rotated
             }
         };
         rotation.of_rotated_q = to.strides();
         let tensor = if rotation.q.is_some() { "rotated" } else { "q" };
-        let all = flat(tensor, to.shape(), rotation.of_rotated_q, VECTOR)?;
-        rotation.rotated_q = Some(to.with_strides([all], [1])?);
+        check_rows(tensor, to.shape(), rotation.of_rotated_q, VECTOR)?;
+        // SAFETY: as above.
+        rotation.rotated_q = Some(unsafe { to.span()? });
         Ok(rotation)
     }
 }

@@ -169,9 +169,11 @@ pub enum RotaryQueries<'a, T> {
 /// of its time. A call allocates nothing and does not wait. Rotations are computed in `f32`, and
 /// rounded once to `T`.
 ///
-/// A cache may have elements of [`e4m3`] with [scales](KeyValueCacheMut::with_scales). Keys and values
-/// are then divided by them, after the rotation, and rounded once to the nearest `e4m3`: the greatest
-/// one, 448, if they are beyond it. A call does not compute scales.
+/// A cache may have elements of [`e4m3`] with [scales](KeyValueCacheMut::with_scales), which are normal
+/// numbers. After the rotation, keys and values are multiplied by the inverse of their scale in `f32`,
+/// and rounded to the nearest `e4m3`: the greatest one, 448, if they are beyond it. A call does not
+/// compute scales. [`cached_attention`](super::cached_attention) reads such a cache if the depth is a
+/// multiple of 16. Caches whose values are narrower than keys, and latents, are not written.
 ///
 /// # Errors
 ///

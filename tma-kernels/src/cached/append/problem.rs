@@ -3,7 +3,7 @@
 use super::{AppendOptions, KeyValueCacheMut, Rotary, RotaryLayout, RotaryQueries};
 use crate::attention::shape::MOST;
 use crate::cached::problem::{LEAST_ROWS, VECTOR, most_keys, page_rows};
-use crate::cached::{AttentionElement, CacheElement, CacheScales, CachedAttentionError};
+use crate::cached::{AttentionElement, CacheElement, CachedAttentionError};
 
 /// The extents of a call, derived from its tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,11 +51,8 @@ impl Problem {
         fits("v", &v, &k)?;
         fits("keys", &keys, &[batch, key_heads, rows, depth])?;
         fits("values", &cache.values.shape(), &keys)?;
-        if let Some(CacheScales { keys, values }) = &cache.scales {
-            let shared = |found: usize, all: usize| if found == 1 { 1 } else { all };
-            let [pages, heads] = keys.shape();
-            fits("scales.keys", &keys.shape(), &[shared(pages, batch), shared(heads, key_heads)])?;
-            fits("scales.values", &values.shape(), &keys.shape())?;
+        if let Some(scales) = &cache.scales {
+            scales.check(batch, key_heads, fits)?;
         }
         if let Some(counts) = &options.counts {
             fits("counts", &counts.shape(), &[sequences])?;

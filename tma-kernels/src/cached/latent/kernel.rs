@@ -261,13 +261,13 @@ pub mod warpgroups {
             let mut consumer = ring.consumer();
             let thread = thread_idx().x % 128;
             let own_row = warp_idx() % 4 * 16 + lane_idx() / 4;
-            let mut turn = 0u32;
+            let mut taken_units = 0u32;
             let mut count = 0u32; // of what has been sent
             let mut is_over = false;
             if warpgroup_idx() == 0 {
                 while !is_over {
-                    ready[turn % 2].wait(turn / 2 % 2);
-                    let work = announced(announcements[turn % 2]);
+                    ready[taken_units % 2].wait(taken_units / 2 % 2);
+                    let work = announced(announcements[taken_units % 2]);
                     is_over = work.parts == 0;
                     if !is_over {
                         sync_warpgroup(); // all warps have multiplied the queries of the unit before
@@ -370,7 +370,7 @@ pub mod warpgroups {
                             }
                         }
 
-                        let work = announced(announcements[turn % 2]); // again: registers are scarce
+                        let work = announced(announcements[taken_units % 2]); // again: registers are scarce
                         let totals = row_totals(&softmax);
                         if lane_idx() % 4 == 0 {
                             for r in unroll(0..2usize) {
@@ -409,19 +409,19 @@ pub mod warpgroups {
                             received[count % 2].arrive();
                         }
                         count += 1;
-                        let work = announced(announcements[turn % 2]);
+                        let work = announced(announcements[taken_units % 2]);
                         sync_warp();
                         if elect_one() {
-                            free[turn % 2].arrive();
+                            free[taken_units % 2].arrive();
                         }
-                        turn += 1;
+                        taken_units += 1;
                         store_half(&sum, 0, factors, problem, work, own_row, o, of_o, partials);
                     }
                 }
             } else {
                 while !is_over {
-                    ready[turn % 2].wait(turn / 2 % 2);
-                    let work = announced(announcements[turn % 2]);
+                    ready[taken_units % 2].wait(taken_units / 2 % 2);
+                    let work = announced(announcements[taken_units % 2]);
                     is_over = work.parts == 0;
                     if !is_over {
                         // The other warpgroup has multiplied the queries of the unit before, because it
@@ -452,15 +452,15 @@ pub mod warpgroups {
                             count += 1;
                         }
 
-                        let work = announced(announcements[turn % 2]); // again: registers are scarce
+                        let work = announced(announcements[taken_units % 2]); // again: registers are scarce
                         sent[count % 2].wait(count / 2 % 2);
                         let factors = received_factors(factors_of_stages[count % 2], own_row);
                         sync_warp();
                         if elect_one() {
-                            free[turn % 2].arrive();
+                            free[taken_units % 2].arrive();
                             received[count % 2].arrive();
                         }
-                        turn += 1;
+                        taken_units += 1;
                         count += 1;
                         store_half(&sum, 1, factors, problem, work, own_row, o, of_o, partials);
                     }

@@ -79,7 +79,7 @@ fn queue<T: ModelElement, const N: usize>(
     replace::find::<T>(replace::Key { wide: tile.wide }).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::new(division.blocks, division.parts, 1),
-        flat_mut(x, strides)?,
+        flat_mut(x)?,
         rows.count,
         rows.inner,
         rows.columns,

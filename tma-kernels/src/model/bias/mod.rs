@@ -109,7 +109,7 @@ pub fn bias_backward<T: ModelElement, G: ModelElement>(
             .launch(
                 dependent(on),
                 Grid::new(division.tiles, slices, 1),
-                flat(dy, of_dy)?,
+                flat(dy)?,
                 &mut workspace.sums,
                 rows.count,
                 rows.columns,

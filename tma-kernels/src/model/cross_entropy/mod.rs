@@ -190,12 +190,12 @@ fn queue<T: ModelElement>(
         return Ok(());
     }
     let in_place = u32::from(logits.is_none());
-    let logits = logits.map(|logits| flat(logits, of_logits)).transpose()?;
-    let gradients = gradients.map(|gradients| flat_mut(gradients, of_gradients)).transpose()?;
+    let logits = logits.map(|logits| flat(logits)).transpose()?;
+    let gradients = gradients.map(|gradients| flat_mut(gradients)).transpose()?;
     let key = losses_staged::Key { form: T::FORM, in_place };
     let staged = losses_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?;
     let resident = |blocks| resident_blocks(&dependent(on).cluster([blocks, 1, 1]), staged.spec());
-    if let Some(shares) = Shares::of::<T>(rows, resident)? {
+    if let Some(shares) = StagedDivision::of::<T>(rows, resident)? {
         staged.launch(
             dependent(on).cluster([shares.blocks, 1, 1]),
             Grid::x(shares.clusters * shares.blocks),
@@ -242,7 +242,7 @@ fn queue<T: ModelElement>(
 
 /// How clusters divide rows that stay in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Shares {
+struct StagedDivision {
     /// The blocks of a cluster.
     blocks: u32,
     /// The clusters, each of which has several rows.
@@ -253,7 +253,7 @@ struct Shares {
     pieces: u32,
 }
 
-impl Shares {
+impl StagedDivision {
     /// Returns the shares of rows in the smallest clusters that have room for a row, and of which
     /// each has at least two rows: with fewer, the memory would wait for the first ones. There are
     /// none if rows are longer, or too short to keep the threads of a block busy.
@@ -332,8 +332,8 @@ fn per_row_mut<'a>(
     rows: usize,
 ) -> Result<TensorViewMut<'a, f32, 1>, ModelError> {
     fits(name, &tensor.shape(), &[rows])?;
-    let strides = Strides::of(name, &tensor.shape(), &tensor.strides())?;
-    Ok(flat_mut(tensor, strides)?)
+    Strides::of(name, &tensor.shape(), &tensor.strides())?;
+    Ok(flat_mut(tensor)?)
 }
 
 /// Checks the options that do not depend on the rows.
@@ -364,15 +364,16 @@ fn within(
 mod tests {
     use super::*;
 
-    fn shares<T: ModelElement>(shape: [usize; 2]) -> Result<Option<Shares>, ModelError> {
+    fn shares<T: ModelElement>(shape: [usize; 2]) -> Result<Option<StagedDivision>, ModelError> {
         // Those of an H200.
         let resident = |blocks| Ok(if blocks == 4 { 248 } else { 264 });
-        Ok(Shares::of::<T>(Rows::of(&shape)?, resident)?)
+        Ok(StagedDivision::of::<T>(Rows::of(&shape)?, resident)?)
     }
 
     #[test]
     fn the_smallest_cluster_keeps_a_row() -> Result<(), ModelError> {
-        let of = |blocks, clusters, vectors, pieces| Some(Shares { blocks, clusters, vectors, pieces });
+        let of =
+            |blocks, clusters, vectors, pieces| Some(StagedDivision { blocks, clusters, vectors, pieces });
         assert_eq!(shares::<bf16>([4096, 4096])?, of(1, 264, 512, 1));
         assert_eq!(shares::<bf16>([4096, 32_000])?, of(1, 264, 4000, 4));
         assert_eq!(shares::<bf16>([4096, 50_257])?, of(2, 132, 3141, 4));

@@ -56,7 +56,7 @@ pub mod pieces {
 
     /// The gradients of a row.
     #[derive(Clone, Copy)]
-    pub struct Slopes {
+    pub struct GradientFactors {
         /// The number that powers are relative to.
         pub base: f32,
         /// The factor of powers.
@@ -83,20 +83,20 @@ pub mod pieces {
         words: SharedArray<u32, WORDS>,
         first: u32,
         end: u32,
-        slopes: Slopes,
+        factors: GradientFactors,
     ) {
         // The element at the label is computed by itself: with a condition for each element, all of
         // them would be in local memory.
-        let at = slopes.label.wrapping_sub(first);
+        let at = factors.label.wrapping_sub(first);
         let is_at_label = at < end * V as u32 && at / V as u32 % COMPUTING == thread_idx().x;
         let mut of_label = [[0.0f32; 1]; 1];
         if is_at_label {
             of_label[0][0] = cast::<f32>(slot.get(at));
         }
-        let mut y = powers::<V, 4>(vectors_of::<FORM, V, WORDS, WHOLE>(words, end), slopes.base);
+        let mut y = powers::<V, 4>(vectors_of::<FORM, V, WORDS, WHOLE>(words, end), factors.base);
         for k in unroll(0..4u32) {
             for i in unroll(0..V) {
-                y[k as usize][i] = fma(y[k as usize][i], slopes.of_power, slopes.of_all);
+                y[k as usize][i] = fma(y[k as usize][i], factors.of_power, factors.of_all);
             }
             let vector = thread_idx().x + k * COMPUTING;
             if WHOLE == 1 || vector < end {
@@ -104,13 +104,14 @@ pub mod pieces {
             }
         }
         if is_at_label {
-            let power = powers::<1, 1>(of_label, slopes.base)[0][0];
-            slot.set(at, cast::<T>(fma(power, slopes.of_power, slopes.of_all) - slopes.at_label));
+            let power = powers::<1, 1>(of_label, factors.base)[0][0];
+            slot.set(at, cast::<T>(fma(power, factors.of_power, factors.of_all) - factors.at_label));
         }
     }
 
     /// Computes what [`losses`](super::super::kernel::rows::losses) does, of rows whose shares fit
-    /// in shared memory.
+    /// in shared memory. The protocol checker does not decide it, because of its `ptx!`; the tests on
+    /// the simulator check its barriers.
     #[tma_kernel(threads = THREADS, min_blocks = BLOCKS, cluster = launch, unchecked, instances(
         (T, FORM) in [bf16 = (bf16, 1), f16 = (f16, 0), f32 = (f32, 0)],
         IN_PLACE in [apart = 0, in_place = 1],
@@ -280,8 +281,8 @@ pub mod pieces {
                         mine = add::<1, 1, 1>(mine, [[edge; 1]; 1], 0, 1, 1, share, smoothing > 0.0);
                     }
 
-                    // Once all warps have sent their numbers, the gradient may replace the logit: its
-                    // load has to be complete.
+                    // The store completes the load of the logit before the exchange, after which the
+                    // gradient may replace it.
                     if is_first {
                         label_logit.set(0, of_label);
                     }
@@ -369,7 +370,7 @@ pub mod pieces {
                             }
                             out.set(to + edge_column as u64, cast::<T>(y));
                         }
-                        let slopes = Slopes {
+                        let factors = GradientFactors {
                             base: of_row,
                             of_power: of_power * excess(of_row),
                             of_all,
@@ -385,7 +386,7 @@ pub mod pieces {
                                     words[slot],
                                     of_piece.column,
                                     end,
-                                    slopes,
+                                    factors,
                                 );
                             } else {
                                 differentiate::<T, FORM, V, LEN, WORDS, 0>(
@@ -393,7 +394,7 @@ pub mod pieces {
                                     words[slot],
                                     of_piece.column,
                                     end,
-                                    slopes,
+                                    factors,
                                 );
                             }
                             release(done[slot]);

@@ -132,13 +132,13 @@ pub fn embedding_backward<T: ModelElement, G: ModelElement>(
     let width = Division::of::<T>(tile, chunks).width.max(CHUNK);
     let division = Division::with_width::<T>(tile, chunks, width);
     division.check(&shape)?;
-    let mut dtable = flat_mut(dtable, of_table)?;
+    let mut dtable = flat_mut(dtable)?;
     add_rows::find::<T, G>(add_rows::Key { wide: tile.wide })
         .ok_or_else(|| without_instance(&shape))?
         .launch(
             dependent(on),
             Grid::new(division.blocks, division.parts, 1),
-            flat(dy, of_dy)?,
+            flat(dy)?,
             tokens,
             &mut workspace.order,
             dtable.reborrow(),

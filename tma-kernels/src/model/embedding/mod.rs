@@ -74,9 +74,9 @@ pub fn embedding<T: ModelElement>(
     look_up::find::<T>(look_up::Key { wide: tile.wide }).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::new(division.blocks, division.parts, 1),
-        flat(table, of_table)?,
+        flat(table)?,
         all_tokens,
-        flat_mut(out, of_out)?,
+        flat_mut(out)?,
         rows.count,
         rows.columns,
         of_rows.count,

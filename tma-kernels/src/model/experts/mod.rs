@@ -192,7 +192,7 @@ pub fn route<T: ModelElement>(
     let of_chosen = Strides::of("experts", &chosen.shape(), &chosen.strides())?;
     let of_weights = Strides::of("weights", &weights.shape(), &weights.strides())?;
     let of_rows = Strides::of("rows", &rows.shape(), &rows.strides())?;
-    let of_ends = Strides::of("ends", &ends.shape(), &ends.strides())?;
+    Strides::of("ends", &ends.shape(), &ends.strides())?;
     let chunks = extents.count.div_ceil(CHUNK).max(1); // without tokens, all ends are 0
     let mut own = None;
     let workspace = match options.workspace {
@@ -201,15 +201,15 @@ pub fn route<T: ModelElement>(
     };
     workspace.grow(on.device(), tokens, experts)?;
     let slots = if experts <= 32 * FEW_SLOTS { FEW_SLOTS } else { MANY_SLOTS };
-    let mut rows = flat_mut(rows, of_rows)?;
-    let mut ends = flat_mut(ends, of_ends)?;
-    let mut chosen = flat_mut(chosen, of_chosen)?;
+    let mut rows = flat_mut(rows)?;
+    let mut ends = flat_mut(ends)?;
+    let mut chosen = flat_mut(chosen)?;
     choose::find::<T>(choose::Key { slots }).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::x(chunks),
-        flat(logits, of_logits)?,
+        flat(logits)?,
         chosen.reborrow(),
-        flat_mut(weights, of_weights)?,
+        flat_mut(weights)?,
         rows.reborrow(),
         ends.reborrow(),
         (chunks > 1).then_some(&mut workspace.masks),

@@ -167,10 +167,10 @@ pub(in crate::model) fn queue<T: ModelElement, const N: usize>(
     if rows.is_empty() {
         return Ok(());
     }
-    let (gate, dy) = (flat(gate, of_gate)?, flat(dy, of_dy)?);
-    let up = up.map(|up| flat(up, of_up)).transpose()?;
-    let dgate = flat_mut(dgate, of_dgate)?;
-    let dup = dup.map(|dup| flat_mut(dup, of_dup)).transpose()?;
+    let (gate, dy) = (flat(gate)?, flat(dy)?);
+    let up = up.map(|up| flat(up)).transpose()?;
+    let dgate = flat_mut(dgate)?;
+    let dup = dup.map(|dup| flat_mut(dup)).transpose()?;
     let multiprocessors = on.device().multiprocessors();
     let staging = Staging::of::<T>(rows, &all, 1, multiprocessors).filter(|_| up.is_none());
     if let Some(staging) = staging {

@@ -146,9 +146,9 @@ fn queue<T: ModelElement, const N: usize>(
     multiply::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::new(division.blocks, division.parts, 1),
-        flat(gate, of_gate)?,
-        flat(up, of_up)?,
-        flat_mut(out, of_out)?,
+        flat(gate)?,
+        flat(up)?,
+        flat_mut(out)?,
         rows.count,
         rows.inner,
         rows.columns,

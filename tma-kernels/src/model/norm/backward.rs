@@ -218,7 +218,7 @@ fn queue<T: ModelElement, G: ModelElement, const N: usize>(
     let needed = (blocks as usize).saturating_mul(columns).saturating_mul(kinds as usize);
     workspace.grow(on.device(), needed, 0)?;
     let sums = (kinds > 0).then_some(&mut workspace.sums);
-    let (x, dy, dx) = (flat(x, of_x)?, flat(dy, of_dy)?, flat_mut(dx, of_dx)?);
+    let (x, dy, dx) = (flat(x)?, flat(dy)?, flat_mut(dx)?);
     if let Some((tile, staging)) = staging {
         let bias = u32::from(tile.vectors < 4);
         let key = differentiate_staged::Key { form: T::FORM, threads: tile.threads, k: tile.vectors, bias };

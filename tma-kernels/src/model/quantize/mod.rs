@@ -140,8 +140,8 @@ pub fn quantize<T: ModelElement>(
         quantise_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
             dependent(on),
             Grid::x(staging.blocks),
-            flat(x, of_x)?,
-            flat_mut(out, of_out)?,
+            flat(x)?,
+            flat_mut(out)?,
             scales.flat()?,
             rows.count,
             rows.columns,
@@ -163,8 +163,8 @@ pub fn quantize<T: ModelElement>(
     quantise::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::new(division.blocks, if in_blocks { division.parts } else { 1 }, 1),
-        flat(x, of_x)?,
-        flat_mut(out, of_out)?,
+        flat(x)?,
+        flat_mut(out)?,
         scales.flat()?,
         rows.count,
         rows.columns,

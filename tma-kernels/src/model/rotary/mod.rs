@@ -9,7 +9,7 @@ use tma_runtime::prelude::*;
 use self::kernel::rows::{HEADS, THREADS, turn};
 pub use self::tables::{RotaryScaling, rotary_tables};
 use super::ModelError;
-use super::rows::{fits, without_instance};
+use super::rows::{fits, flat, flat_mut, without_instance};
 use crate::cached::{AttentionElement, RotaryLayout};
 use crate::dependent::dependent;
 
@@ -180,11 +180,12 @@ fn queue<T: AttentionElement>(
     }
     let of_out = out.strides();
     let of_x = x.as_ref().map_or(of_out, TensorView::strides);
-    let [reach, of_x_reach] = [reach("out", shape, of_out, VECTOR)?, reach("x", shape, of_x, VECTOR)?];
+    check_rows("out", shape, of_out, VECTOR)?;
+    check_rows("x", shape, of_x, VECTOR)?;
     let of_cos = cos.strides();
     let of_sin = sin.strides();
-    let angle_rows = |name, [row, column]: [usize; 2]| reach_of_rows(name, [known, pairs], [row, column]);
-    let [cos_reach, sin_reach] = [angle_rows("cos", of_cos)?, angle_rows("sin", of_sin)?];
+    check_rows("cos", [known, pairs], of_cos, VECTOR / 2)?;
+    check_rows("sin", [known, pairs], of_sin, VECTOR / 2)?;
     let slots = rotated / unit + (depth - rotated) / VECTOR;
     let groups = heads.div_ceil(HEADS as usize);
     let items = [tokens, groups, slots].iter().try_fold(1_usize, |all, n| all.checked_mul(*n));
@@ -199,11 +200,11 @@ fn queue<T: AttentionElement>(
     turn::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::x((items as u32).div_ceil(THREADS)),
-        x.map(|x| x.with_strides([of_x_reach], [1])).transpose()?,
-        out.with_strides([reach], [1])?,
-        positions.with_strides([(tokens - 1) * step + 1], [1])?,
-        cos.with_strides([cos_reach], [1])?,
-        sin.with_strides([sin_reach], [1])?,
+        x.map(flat).transpose()?,
+        flat_mut(out)?,
+        flat(positions)?,
+        flat(cos)?,
+        flat(sin)?,
         items as u32,
         slots as u32,
         heads as u32,
@@ -221,34 +222,22 @@ fn queue<T: AttentionElement>(
     Ok(())
 }
 
-/// Returns the elements of a tensor from the first to the last one.
-///
-/// # Errors
-///
-/// [`ModelError::Rows`] if the elements of a row are not adjacent, and [`ModelError::Unaligned`] if
-/// rows do not begin at multiples of a vector.
-fn reach<const N: usize>(
+/// Checks that threads can read or write rows by vectors of so many elements.
+fn check_rows<const N: usize>(
     tensor: &'static str,
     shape: [usize; N],
     strides: [usize; N],
     vector: usize,
-) -> Result<usize, ModelError> {
+) -> Result<(), ModelError> {
     if shape.contains(&0) {
-        return Ok(0);
+        return Ok(());
     }
     if strides[N - 1] != 1 && shape[N - 1] > 1 {
         return Err(ModelError::Rows { tensor, strides: strides.into() });
     }
-    let apart = shape.iter().zip(strides).rev().skip(1).filter(|(extent, _)| **extent > 1);
-    match apart.clone().all(|(_, stride)| stride.is_multiple_of(vector)) {
-        true => {
-            Ok(shape.iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride).sum::<usize>() + 1)
-        }
+    let mut apart = shape.iter().zip(strides).rev().skip(1).filter(|(extent, _)| **extent > 1);
+    match apart.all(|(_, stride)| stride.is_multiple_of(vector)) {
+        true => Ok(()),
         false => Err(ModelError::Unaligned { tensor, strides: strides.into() }),
     }
-}
-
-/// Returns the same of cosines or sines, whose vectors have four elements.
-fn reach_of_rows(tensor: &'static str, shape: [usize; 2], strides: [usize; 2]) -> Result<usize, ModelError> {
-    reach(tensor, shape, strides, VECTOR / 2)
 }

@@ -34,7 +34,7 @@ impl<'a, T: ModelElement> Logits<'a, T> {
         }
         let strides = Strides::of("x", &shape, &x.strides())?;
         let wide = Tile::of_elements::<T>(rows, &[strides], 1).wide;
-        Ok(Self { flat: flat(x, strides)?, rows, strides, wide, shape })
+        Ok(Self { flat: flat(x)?, rows, strides, wide, shape })
     }
 
     fn grid(&self) -> Grid {
@@ -49,8 +49,8 @@ pub(super) fn per_row<'a, T: Scalar>(
     rows: usize,
 ) -> Result<TensorView<'a, T, 1>, ModelError> {
     fits(name, &tensor.shape(), &[rows])?;
-    let strides = Strides::of(name, &tensor.shape(), &tensor.strides())?;
-    Ok(flat(tensor, strides)?)
+    Strides::of(name, &tensor.shape(), &tensor.strides())?;
+    Ok(flat(tensor)?)
 }
 
 /// Queues `out[row]` = the index of the greatest element of each row of `x`.
@@ -85,7 +85,7 @@ pub fn arg_max<T: ModelElement>(
     let logits = Logits::of(x.view())?;
     let out = out.view_mut();
     fits("out", &out.shape(), &[logits.shape[0]])?;
-    let of_out = Strides::of("out", &out.shape(), &out.strides())?;
+    Strides::of("out", &out.shape(), &out.strides())?;
     if logits.rows.is_empty() {
         return Ok(());
     }
@@ -93,7 +93,7 @@ pub fn arg_max<T: ModelElement>(
         dependent(on),
         logits.grid(),
         logits.flat,
-        Some(flat_mut(out, of_out)?),
+        Some(flat_mut(out)?),
         None::<TensorView<'_, u32, 1>>,
         None::<TensorViewMut<'_, f32, 1>>,
         logits.rows.columns,
@@ -122,7 +122,7 @@ pub fn log_probability<T: ModelElement>(
     let out = out.view_mut();
     let tokens = per_row("tokens", tokens.view(), logits.shape[0])?;
     fits("out", &out.shape(), &[logits.shape[0]])?;
-    let of_out = Strides::of("out", &out.shape(), &out.strides())?;
+    Strides::of("out", &out.shape(), &out.strides())?;
     if logits.rows.is_empty() {
         return Ok(());
     }
@@ -132,7 +132,7 @@ pub fn log_probability<T: ModelElement>(
         logits.flat,
         None::<TensorViewMut<'_, u32, 1>>,
         Some(tokens),
-        Some(flat_mut(out, of_out)?),
+        Some(flat_mut(out)?),
         logits.rows.columns,
         logits.strides.inner,
     )?;
@@ -210,7 +210,7 @@ pub fn sample<T: ModelElement>(
     let out = out.view_mut();
     let count = logits.shape[0];
     fits("out", &out.shape(), &[count])?;
-    let of_out = Strides::of("out", &out.shape(), &out.strides())?;
+    Strides::of("out", &out.shape(), &out.strides())?;
     let SampleOptions { seeds, positions, temperatures, top_k, top_p } = options;
     let seeds = per_row("seeds", seeds, count)?;
     let positions = per_row("positions", positions, count)?;
@@ -224,7 +224,7 @@ pub fn sample<T: ModelElement>(
         dependent(on),
         logits.grid(),
         logits.flat,
-        flat_mut(out, of_out)?,
+        flat_mut(out)?,
         seeds,
         positions,
         temperatures,

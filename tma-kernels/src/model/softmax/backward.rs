@@ -63,9 +63,9 @@ pub fn softmax_backward<T: ModelElement, const N: usize>(
     softmax_slopes::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::x(division.blocks),
-        flat(y, of_y)?,
-        flat(dy, of_dy)?,
-        flat_mut(dx, of_dx)?,
+        flat(y)?,
+        flat(dy)?,
+        flat_mut(dx)?,
         rows.count,
         rows.inner,
         rows.columns,

@@ -82,8 +82,8 @@ pub fn softmax<T: ModelElement, const N: usize>(
         softmax_staged::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
             dependent(on),
             Grid::x(staging.blocks),
-            flat(x, of_x)?,
-            flat_mut(out, of_out)?,
+            flat(x)?,
+            flat_mut(out)?,
             rows.count,
             rows.inner,
             rows.columns,
@@ -105,8 +105,8 @@ pub fn softmax<T: ModelElement, const N: usize>(
     of_rows::find::<T>(key).ok_or_else(|| without_instance(&shape))?.launch(
         dependent(on),
         Grid::x(division.blocks),
-        flat(x, of_x)?,
-        flat_mut(out, of_out)?,
+        flat(x)?,
+        flat_mut(out)?,
         rows.count,
         rows.inner,
         rows.columns,

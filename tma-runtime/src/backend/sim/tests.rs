@@ -124,6 +124,19 @@ fn large_tensors_are_filled_and_copied_in_parts() -> Result<(), Error> {
     Ok(())
 }
 
+#[test]
+fn a_fill_is_queued_on_a_stream_of_the_device() -> Result<(), Error> {
+    let device = Device::simulator();
+    let stream = device.stream()?;
+    let mut tensor = device.zeros::<u32, 1>([3])?;
+    tensor.fill_bytes_on(0x11, &stream)?;
+    assert_eq!(tensor.to_vec()?, [0x1111_1111; 3]);
+    device.zeros::<u32, 1>([0])?.fill_bytes_on(1, &stream)?;
+    let refused = Device::simulator().zeros::<u32, 1>([3])?.fill_bytes_on(1, &stream);
+    assert!(matches!(refused, Err(Error::OtherDevice { .. })), "{refused:?}");
+    Ok(())
+}
+
 /// A byte that records whether it was made valid.
 #[derive(Clone, Copy, Debug)]
 struct Watched(u8);

@@ -95,6 +95,43 @@ macro_rules! parts {
                 Ok($View { raw, elements: PhantomData })
             }
 
+            /// Returns the memory from this view's first element to its last one, for a kernel that
+            /// finds the elements by their strides. Unlike [`with_strides`](Self::with_strides), it
+            /// takes views with gaps of another crate's memory.
+            ///
+            /// ```
+            /// # use tma_runtime::prelude::*;
+            /// # fn main() -> Result<(), Error> {
+            /// # let device = Device::simulator();
+            /// let tensor = device.zeros::<f32, 2>([4, 8])?;
+            /// // SAFETY: the tensor outlives the view.
+            /// let columns = unsafe { TensorView::<f32, 2>::from_raw(&device, tensor.as_ptr(), [4, 2], [8, 1]) };
+            /// // SAFETY: nothing accesses the memory.
+            /// assert_eq!(unsafe { columns.span()? }.shape(), [3 * 8 + 2]);
+            /// # Ok(())
+            /// # }
+            /// ```
+            ///
+            /// # Safety
+            ///
+            /// Whatever uses the result accesses only elements of this view. The memory between them
+            /// may belong to others, or to nobody.
+            ///
+            /// # Errors
+            ///
+            /// [`ViewError::Reach`] if the last element is beyond the address space.
+            pub unsafe fn span(self) -> Result<$View<'a, T, 1>, Error> {
+                let RawView { shape, strides, .. } = self.raw;
+                let steps = shape
+                    .iter()
+                    .zip(strides)
+                    .map(|(extent, stride)| extent.saturating_sub(1).saturating_mul(stride));
+                let last = steps.fold(0_usize, usize::saturating_add);
+                let len = if shape.contains(&0) { 0 } else { last.saturating_add(1) };
+                let raw = self.raw.strided([len], [1], u64::MAX)?;
+                Ok($View { raw, elements: PhantomData })
+            }
+
             /// Checks that elements of a mutable view do not overlap.
             pub(super) fn check_disjoint(&self) -> Result<(), ViewError> {
                 let check: fn([usize; N], [usize; N]) -> Result<(), ViewError> = $checked;
