@@ -248,7 +248,10 @@ mod tests {
         assert_eq!(text, include_str!("messages.txt"));
         let codes = errors_of(&text);
         let expected = ["TMA0550", "TMA0550", "TMA0551", "TMA0551", "TMA0551", "TMA0552", "TMA0553"];
-        assert_eq!(codes, [&expected[..], &["TMA0550", "TMA0550", "TMA0569", "TMA0569", "TMA0570"]].concat());
+        assert_eq!(
+            codes,
+            [&expected[..], &["TMA0550", "TMA0550", "TMA0550", "TMA0569", "TMA0569", "TMA0570"]].concat()
+        );
     }
 
     fn errors_of(text: &str) -> Vec<&str> {
