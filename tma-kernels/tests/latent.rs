@@ -17,7 +17,7 @@ const LATENTS: usize = 512;
 /// Columns of keys and queries.
 const DEPTH: usize = 576;
 /// The scale of DeepSeek-V2: heads have 128 columns and 64 that are rotated.
-const SCALE: f32 = 0.072_168_784;
+const SCALE: f32 = 0.072_168_78;
 
 /// The shape of a problem, and how it is stored and divided.
 #[derive(Clone, Copy, Debug)]

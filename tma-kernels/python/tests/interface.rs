@@ -205,7 +205,8 @@ fn a_token_is_written_to_its_page() {
     let indices = |data: *mut c_void, shape| Tensor { code: 0, bits: 32, ..memory(data, shape) };
     let lengths = indices(lengths.as_mut_ptr().cast(), &[1]);
     let table = indices(table.as_mut_ptr().cast(), &[1, 2]);
-    let arguments = [of(&of_keys), of(&of_values), of(&k), of(&k), of(&lengths), of(&table), NONE];
+    let arguments =
+        [of(&of_keys), of(&of_values), of(&k), of(&k), of(&lengths), of(&table), NONE, NONE, NONE];
     assert_eq!(call(9, &arguments), Ok(()));
     for cache in [&keys, &values] {
         let written: Vec<_> = (0..32).filter(|row| cache[row * 8] == bf16::ONE).collect();

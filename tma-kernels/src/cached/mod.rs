@@ -60,7 +60,7 @@ impl CacheScales<'_> {
         &self,
         batch: usize,
         heads: usize,
-        fits: fn(&'static str, &[usize], &[usize]) -> Result<(), CachedAttentionError>,
+        fits: impl Fn(&'static str, &[usize], &[usize]) -> Result<(), CachedAttentionError>,
     ) -> Result<(), CachedAttentionError> {
         let shared = |found: usize, all: usize| if found == 1 { 1 } else { all };
         let [found_batch, found_heads] = self.keys.shape();

@@ -13,7 +13,7 @@ use super::{
 
 /// The scale of scores of heads with 128 columns and 64 that are rotated, before they are multiplied
 /// by the matrices of latents: 1 / √192. Source: DeepSeek-AI, "DeepSeek-V2", section 2.1.
-const SCALE: f32 = 0.072_168_784;
+const SCALE: f32 = 0.072_168_78;
 
 /// The latents of several sequences, and the rotated columns of their keys. They are two views of
 /// one tensor, or of two.

@@ -72,8 +72,8 @@ pub mod slots {
                 in parity,
                 reads(barrier),
                 volatile
-            )
-        };
+            );
+        }
     }
 
     /// Returns a piece of this block's share of a row. The last ones may be empty.
