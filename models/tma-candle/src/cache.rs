@@ -72,7 +72,7 @@ impl KvCache {
         by_element!(operation.name, "k", k, [bf16, f16], T => operation.run::<u32>(lengths.shape(), |call| {
             let options = AppendOptions { new_lengths: Some(call.output()?), ..AppendOptions::default() };
             let (k, v) = (heads::<T>(call, "k")?, heads(call, "v")?);
-            Ok(append(call.on(), k, v, self.in_call_mut(call)?, options)?)
+            Ok(append(call.on(), k, v, self.in_call_mut::<T>(call)?, options)?)
         }))
     }
 
@@ -118,7 +118,7 @@ impl KvCache {
                     ..AppendOptions::default()
                 };
                 let (k, v) = (heads(call, "k")?, heads(call, "v")?);
-                Ok(append(call.on(), k, v, self.in_call_mut(call)?, options)?)
+                Ok(append(call.on(), k, v, self.in_call_mut::<T>(call)?, options)?)
             })
         })?;
         Ok((rotated, lengths))
