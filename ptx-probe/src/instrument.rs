@@ -149,9 +149,9 @@ probe_begun:
     /// predicate would keep its register through the whole kernel.
     ///
     /// A GEMM of 4096³ takes 1.13 times as long with these probes. Two forms that save the latency
-    /// of the atomic operation were slower, because they have more instructions and branches: 1.20 if
-    /// the place is taken before a wait, and 1.28 if the first lane counts in a register. Source:
-    /// `tma-gpu-bench --only probes/` on an H200.
+    /// of the atomic operation were slower, because they have more instructions and branches: 1.20
+    /// if the place is taken before a wait, and 1.28 if the first lane counts in a register.
+    /// Source: `tma-gpu-bench --only probes/` on an H200.
     fn probe(&mut self, out: &mut String, line: Line<'_>, instruction: Instruction<'_>) {
         let site = self.sites.len();
         let cycles = match instruction.kind {

@@ -95,8 +95,8 @@ impl Case {
         if self.heads_inside { [0, 2, 1, 3] } else { [0, 1, 2, 3] }
     }
 
-    /// Checks a row at a position against the row before its rotation. Elements of a narrow cache have
-    /// a scale.
+    /// Checks a row at a position against the row before its rotation. Elements of a narrow cache
+    /// have a scale.
     #[track_caller]
     fn check_rotated<T: Element, C: Element>(
         &self,
@@ -140,8 +140,8 @@ fn limited(number: f64, scale: f64) -> f64 {
     number.clamp(-448.0 * scale.abs(), 448.0 * scale.abs())
 }
 
-/// Returns the greatest error of a number that is stored as `e4m3`: half a unit in the last place, and
-/// the roundings of the scale's inverse and of the quotient.
+/// Returns the greatest error of a number that is stored as `e4m3`: half a unit in the last place,
+/// and the roundings of the scale's inverse and of the quotient.
 fn narrow_bound(number: f64, scale: f64) -> f64 {
     number.abs() * (e4m3::ROUNDING + 2f64.powi(-21)) + scale.abs() * e4m3::LEAST
 }

@@ -53,7 +53,8 @@ fn run<T: AttentionElement + Element>(device: &Device, case: Case) -> Result<(),
     let mut o = device.filled_bytes::<T, 4>([batch, heads, queries, LATENTS], 0xff)?;
     let mut lse = device.filled_bytes([batch, heads, queries], 0xff)?;
 
-    // What is beyond the end of a sequence is a NaN. Pages are in no order, and one has no sequence.
+    // What is beyond the end of a sequence is a NaN. Pages are in no order, and one has no
+    // sequence.
     let width = if page > 0 { most.div_ceil(page) + 1 } else { 1 };
     let rows = if page > 0 { page } else { most };
     let pages = batch * width;

@@ -111,8 +111,8 @@ impl Call<'_> {
         self.stream.device()
     }
 
-    /// Returns the address of memory that is not initialised, a multiple of 128. Nothing else uses it
-    /// until what the call queues has run, and it is freed then. For tensors of PyTorch, PyTorch
+    /// Returns the address of memory that is not initialised, a multiple of 128. Nothing else uses
+    /// it until what the call queues has run, and it is freed then. For tensors of PyTorch, PyTorch
     /// allocates it, also within a graph.
     ///
     /// # Errors

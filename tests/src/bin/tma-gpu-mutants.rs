@@ -64,8 +64,8 @@ enum Args {
 struct RunArgs {
     /// The list.
     file: PathBuf,
-    /// The file for the results: a line of JSON for each mutant. Mutants that it already has are not
-    /// run again.
+    /// The file for the results: a line of JSON for each mutant. Mutants that it already has are
+    /// not run again.
     #[arg(long)]
     out: PathBuf,
     /// The device.
@@ -148,8 +148,8 @@ fn run_all(args: &RunArgs) -> anyhow::Result<ExitCode> {
     Ok(if passes(&trials) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Reads a list of mutants, or of their trials. A last line that is not complete, because its program
-/// was killed, is cut off.
+/// Reads a list of mutants, or of their trials. A last line that is not complete, because its
+/// program was killed, is cut off.
 fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<Vec<T>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let complete = text.rfind('\n').map_or(0, |end| end + 1);

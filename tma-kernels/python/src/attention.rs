@@ -51,9 +51,9 @@ operator_of_scores! {
     /// Returns softmax(q · kᵀ · scale) · v, without writing the scores to memory.
     ///
     /// `q` is batch × heads × queries × depth, `k` and `v` are batch × heads × keys × depth, of
-    /// bfloat16 or float16, with a depth of at most 256, a multiple of 8. Values may have fewer columns
-    /// than keys. There may be fewer heads of keys and values, each for as many adjacent heads of
-    /// queries. With `causal`, query i sees the
+    /// bfloat16 or float16, with a depth of at most 256, a multiple of 8. Values may have fewer
+    /// columns than keys. There may be fewer heads of keys and values, each for as many adjacent
+    /// heads of queries. With `causal`, query i sees the
     /// keys up to i + keys - queries, its position. `window` and `window_after` are the numbers of
     /// keys before its position and after it that a query sees. The default of `scale` is 1 / √depth.
     /// With `soft_cap`, a score x becomes soft_cap · tanh(x / soft_cap). It has no gradient;

@@ -82,9 +82,10 @@ impl Lengths<'_> {
 ///
 /// `q` and `o` are batch × heads × queries × depth, `k` and `v` batch × heads × keys × depth, with
 /// a depth of at most 256, a multiple of 8. Values may be narrower than keys: `o` then has their
-/// depth. There may be fewer heads of keys and values: each of them is then shared by the same number
-/// of adjacent heads of queries. Views need not be contiguous: a tensor of batch × sequence × heads ×
-/// depth is passed as `tensor.view().permute([0, 2, 1, 3])`. If there are no keys, `o` is zero.
+/// depth. There may be fewer heads of keys and values: each of them is then shared by the same
+/// number of adjacent heads of queries. Views need not be contiguous: a tensor of batch × sequence
+/// × heads × depth is passed as `tensor.view().permute([0, 2, 1, 3])`. If there are no keys, `o` is
+/// zero.
 ///
 /// Matmuls accumulate and the softmax is computed in `f32`; weights are rounded to `T`. Each result
 /// differs from the exact one by some units in the last place of `T`, relative to the greatest

@@ -20,14 +20,15 @@ pub mod warps {
     /// Keys that a warp multiplies at a time: the rows of the smallest page.
     const SLICE: u32 = 16;
 
-    /// Columns of keys or values that are multiplied at a time, if registers do not suffice for a row.
+    /// Columns of keys or values that are multiplied at a time, if registers do not suffice for a
+    /// row.
     const COLUMNS: u32 = 32;
 
     /// The named barrier of the warps that multiply.
     const MULTIPLIERS: u32 = 1;
 
-    /// Returns how many stages have 64 KB of keys and values, but at least two. With more in flight,
-    /// the memory of an H200 is slower (`docs/cached-attention.md`, "The kernels").
+    /// Returns how many stages have 64 KB of keys and values, but at least two. With more in
+    /// flight, the memory of an H200 is slower (`docs/cached-attention.md`, "The kernels").
     ///
     /// The number is a multiple of the groups of warps, so that each stage is always read by the
     /// same warps: they wait for every phase of its barrier.
@@ -65,8 +66,8 @@ pub mod warps {
     /// kernel still runs.
     ///
     /// Of 64 keys, each of four warps takes a slice. Conversions take time, in which four others multiply
-    /// the next keys or, if there are more than 128 columns, the same keys and the other half of the columns
-    /// of values: registers do not suffice for more sums.
+    /// the next keys or, if there are more than 128 columns, the same keys and the other half of
+    /// the columns of values: registers do not suffice for more sums.
     #[tma_kernel(threads = 32 * (WARPS + LOADERS), max_registers = if WARPS == 8 { 168 } else { 255 }, unchecked, instances(
         (T, M, C, BYTES, SHIFT, DEPTH) in [
             bf16_d64 = (bf16, bf16, bf16, 2, 32, 64),

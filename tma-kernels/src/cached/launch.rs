@@ -79,8 +79,8 @@ pub(super) fn queue<T: AttentionElement, C: CacheElement<T>>(
     // A kernel that merges reads the lengths again, and so does a plan without room for them: they
     // could have changed.
     let is_constant = constant_cache && !is_merged && 2 * problem.sequences <= MOST_SEQUENCES as usize;
-    // The kernels have the same parameters, except for how parts are merged, and for depths, additions
-    // and scales, which not all of them have.
+    // The kernels have the same parameters, except for how parts are merged, and for depths,
+    // additions and scales, which not all of them have.
     macro_rules! attend {
         ($kernel:expr, $keys:expr, $values:expr, [$($arrived:expr)?], [$($depth:expr),*], [$($other:expr),*]) => {
             $kernel.launch(

@@ -60,9 +60,9 @@ pub mod stream {
     /// Keys or values of a stage.
     pub type Rows<T, const KEYS: u32, const DEPTH: u32> = Tile<T, Shape4<1, 1, KEYS, DEPTH>, Swizzle128>;
 
-    /// Loads up to `ROWS` rows of queries from `first` on, and of each the columns from `first_column`
-    /// on and before `end_column`: the rows of a group of heads are those of one matrix. They are
-    /// converted to `M`. 128 threads call it, each with its index among them.
+    /// Loads up to `ROWS` rows of queries from `first` on, and of each the columns from
+    /// `first_column` on and before `end_column`: the rows of a group of heads are those of one
+    /// matrix. They are converted to `M`. 128 threads call it, each with its index among them.
     #[tma_device]
     pub fn load_queries<
         T: TileElement + Number,

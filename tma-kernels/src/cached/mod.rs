@@ -68,8 +68,8 @@ impl CacheScales<'_> {
         fits("scales.values", &self.values.shape(), &self.keys.shape())
     }
 
-    /// Returns how kernels find factors: the last page or sequence that has its own, and the distances
-    /// between pages and between heads, 0 where all share one.
+    /// Returns how kernels find factors: the last page or sequence that has its own, and the
+    /// distances between pages and between heads, 0 where all share one.
     fn steps(scales: Option<Self>) -> [u32; 3] {
         let [batch, heads] = scales.map_or([1; 2], |scales| scales.keys.shape());
         // Extents are below 2^31, as those of the cache.
@@ -238,7 +238,8 @@ impl Division {
         Self::of_tiles(blocks(device, tile, 128), heads, keys, rows, tile)
     }
 
-    /// Returns the division for `blocks` blocks that run at the same time, and tiles of `tile` rows.
+    /// Returns the division for `blocks` blocks that run at the same time, and tiles of `tile`
+    /// rows.
     fn of_tiles(blocks: usize, heads: usize, keys: usize, rows: usize, tile: usize) -> Self {
         let tiles = heads.max(1) * rows.div_ceil(tile).max(1);
         let value = |parts: usize| {
@@ -253,8 +254,8 @@ impl Division {
     }
 }
 
-/// Returns the number of blocks that run at the same time, for tiles of `tile` rows and keys of this
-/// depth.
+/// Returns the number of blocks that run at the same time, for tiles of `tile` rows and keys of
+/// this depth.
 fn blocks(device: &Device, tile: usize, depth: usize) -> usize {
     let multiprocessors = (device.multiprocessors() as usize).max(1);
     // Blocks of one warpgroup that multiplies share a multiprocessor, if it has registers for both.
@@ -274,10 +275,11 @@ fn tile_rows(rows: usize) -> usize {
 /// each sequence or a few.
 ///
 /// `q` and `o` are batch × heads × queries × depth, with a depth of at most 256 that is a multiple
-/// of 8, and a batch of at most 4096. Values may be narrower than keys: `o` then has their depth. There may be fewer heads of keys and values: each is then
-/// shared by the same number of adjacent heads of queries, and read once for up to 128 rows of
-/// queries. Views need not be contiguous, except for rows, which begin at multiples of 16 bytes. A
-/// query that sees no key has the result zero.
+/// of 8, and a batch of at most 4096. Values may be narrower than keys: `o` then has their depth.
+/// There may be fewer heads of keys and values: each is then shared by the same number of adjacent
+/// heads of queries, and read once for up to 128 rows of queries. Views need not be contiguous,
+/// except for rows, which begin at multiples of 16 bytes. A query that sees no key has the result
+/// zero.
 ///
 /// The keys of a head are divided among blocks, and the parts are added in a fixed order: the same
 /// arguments produce the same bits each time on one kind of GPU. Lengths and tables are read when

@@ -199,8 +199,8 @@ impl Problem {
 
     /// Returns how many rows of a head of keys a block multiplies at a time.
     pub(super) fn tile_rows(&self) -> usize {
-        // Beside so many columns, kernels for more rows have no registers for additions, and neither
-        // for stages of 16 keys.
+        // Beside so many columns, kernels for more rows have no registers for additions, and
+        // neither for stages of 16 keys.
         let needs_small_stages = self.has_additions || self.page_rows == Some(16);
         let is_few = self.bytes == 1 || self.kernel_depth() > 128 && needs_small_stages;
         match self.layout {

@@ -110,8 +110,8 @@ impl CacheWorkspace {
 
     /// Makes a workspace of [`bytes`](Self::bytes) that another library has allocated: the greatest
     /// number that any of the calls needs. It never grows. Part of it is filled with zeros: on a
-    /// stream, the fill is queued; otherwise it is complete when the function returns. The address is a
-    /// multiple of 128.
+    /// stream, the fill is queued; otherwise it is complete when the function returns. The address
+    /// is a multiple of 128.
     ///
     /// ```
     /// use tma_kernels::cached::{CacheWorkspace, CachedAttentionOptions, KeyValueCache, cached_attention};

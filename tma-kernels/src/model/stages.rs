@@ -123,9 +123,9 @@ pub mod of_stages {
         Place { row, column: lane * elements, step: width * elements, vector }
     }
 
-    /// Returns the words of a vector of a buffer if the thread has it, or else zeros. The load has no
-    /// condition, so that those of several vectors do not wait for each other: a thread without the
-    /// vector loads vector `own` instead.
+    /// Returns the words of a vector of a buffer if the thread has it, or else zeros. The load has
+    /// no condition, so that those of several vectors do not wait for each other: a thread without
+    /// the vector loads vector `own` instead.
     #[tma_device]
     pub fn words_at<const WORDS: u32>(
         from: SharedArray<u32, WORDS>,

@@ -1,4 +1,5 @@
-//! Calls that differ from the cases: graphs, pages that are not there, and arguments that do not fit.
+//! Calls that differ from the cases: graphs, pages that are not there, and arguments that do not
+//! fit.
 
 use super::plain::numbers;
 use tma_kernels::cached::{

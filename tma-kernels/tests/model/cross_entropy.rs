@@ -219,8 +219,8 @@ fn every_shape_and_type() -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Enough rows to stay in shared memory: those of one block, of two and of four, aligned and not, some
-/// of which are ignored.
+/// Enough rows to stay in shared memory: those of one block, of two and of four, aligned and not,
+/// some of which are ignored.
 #[test]
 fn rows_in_shared_memory() -> Result<(), ModelError> {
     let all = Constants { smoothing: 0.1, z_loss: 1e-3, factor: 0.5, is_mean: true };

@@ -288,8 +288,8 @@ impl<T: Scalar, const N: usize> DeviceTensor<T, N> {
             return Ok(());
         }
         match stream.backend() {
-            // SAFETY: the memory has these bytes. Freeing an allocation waits for the stream, and other
-            // memory stays until what is queued has run, as its owner promised (`from_raw`).
+            // SAFETY: the memory has these bytes. Freeing an allocation waits for the stream, and
+            // other memory stays until what is queued has run, as its owner promised (`from_raw`).
             stream::Backend::Cuda(stream) => unsafe { stream.fill(self.as_ptr(), byte, self.bytes()) },
             // The simulator runs everything at once.
             stream::Backend::Sim => self.fill_bytes(byte),

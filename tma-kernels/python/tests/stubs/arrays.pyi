@@ -143,9 +143,9 @@ def attention(
     """Returns softmax(q · kᵀ · scale) · v, without writing the scores to memory.
 
     `q` is batch × heads × queries × depth, `k` and `v` are batch × heads × keys × depth, of
-    bfloat16 or float16, with a depth of at most 256, a multiple of 8. Values may have fewer columns
-    than keys. There may be fewer heads of keys and values, each for as many adjacent heads of
-    queries. With `causal`, query i sees the
+    bfloat16 or float16, with a depth of at most 256, a multiple of 8. Values may have fewer
+    columns than keys. There may be fewer heads of keys and values, each for as many adjacent
+    heads of queries. With `causal`, query i sees the
     keys up to i + keys - queries, its position. `window` and `window_after` are the numbers of
     keys before its position and after it that a query sees. The default of `scale` is 1 / √depth.
     With `soft_cap`, a score x becomes soft_cap · tanh(x / soft_cap). It has no gradient;
@@ -169,9 +169,9 @@ def attention(
     """Returns softmax(q · kᵀ · scale) · v, without writing the scores to memory.
 
     `q` is batch × heads × queries × depth, `k` and `v` are batch × heads × keys × depth, of
-    bfloat16 or float16, with a depth of at most 256, a multiple of 8. Values may have fewer columns
-    than keys. There may be fewer heads of keys and values, each for as many adjacent heads of
-    queries. With `causal`, query i sees the
+    bfloat16 or float16, with a depth of at most 256, a multiple of 8. Values may have fewer
+    columns than keys. There may be fewer heads of keys and values, each for as many adjacent
+    heads of queries. With `causal`, query i sees the
     keys up to i + keys - queries, its position. `window` and `window_after` are the numbers of
     keys before its position and after it that a query sees. The default of `scale` is 1 / √depth.
     With `soft_cap`, a score x becomes soft_cap · tanh(x / soft_cap). It has no gradient;
@@ -393,11 +393,11 @@ def append_(
     `k` and `v` are batch × heads × tokens × depth, of bfloat16 or float16. `keys` and `values`
     are batch × heads × keys × depth or, with a `table`, pages × heads × rows × depth, with 16,
     32, 64, 128 or 256 rows per page. They have the same elements, or are of float8_e4m3fn: new
-    keys and values are then divided by `key_scales` and `value_scales`, pages or sequences × heads,
-    where either extent may be 1. `lengths` has the number of keys of each sequence before the
-    call, or is None for empty sequences. `table` is batch × pages, the numbers of each
-    sequence's pages. `counts` has the number of valid tokens of each sequence. All three are of
-    int32, and are read on the device. A token beyond the cache is not written.
+    keys and values are then divided by `key_scales` and `value_scales`, pages or sequences ×
+    heads, where either extent may be 1. `lengths` has the number of keys of each sequence
+    before the call, or is None for empty sequences. `table` is batch × pages, the numbers of
+    each sequence's pages. `counts` has the number of valid tokens of each sequence. All three
+    are of int32, and are read on the device. A token beyond the cache is not written.
     """
 
 @overload
@@ -421,16 +421,17 @@ def attention_cached(
     out: None = None,
     stream: int | None = None,
 ) -> Array:
-    """Returns softmax(q · kᵀ · scale) · v over the keys and values of a cache, for one query of each
-    sequence or a few.
+    """Returns softmax(q · kᵀ · scale) · v over the keys and values of a cache, for one query of
+    each sequence or a few.
 
-    `q` is batch × heads × queries × depth, of bfloat16 or float16. `keys` and `values` are batch ×
-    heads × keys × depth or, with a `table`, pages × heads × rows × depth, with 16, 32, 64, 128 or
-    256 rows per page. They have the elements of `q`, or are of float8_e4m3fn, whose factors
-    `key_scales` and `value_scales` are pages or sequences × heads, where either extent may be 1.
-    There may be fewer heads of keys and values, and values may have fewer columns. `lengths` has the number of keys of each sequence,
-    or is None if all have as many as fit. `table` is batch × pages, the numbers of each sequence's
-    pages. Both are of int32, and are read on the device.
+    `q` is batch × heads × queries × depth, of bfloat16 or float16. `keys` and `values` are
+    batch × heads × keys × depth or, with a `table`, pages × heads × rows × depth, with 16, 32,
+    64, 128 or 256 rows per page. They have the elements of `q`, or are of float8_e4m3fn, whose
+    factors `key_scales` and `value_scales` are pages or sequences × heads, where either extent
+    may be 1. There may be fewer heads of keys and values, and values may have fewer columns.
+    `lengths` has the number of keys of each sequence, or is None if all have as many as fit. `table` is
+    batch × pages, the numbers of each sequence's pages. Both are of int32, and are read on the
+    device.
 
     With `causal`, the last query of a sequence is at the position of its last key. `slopes`
     (ALiBi) and `sinks` have a float32 for each head of queries. `bias` is added to the scores:
@@ -459,16 +460,17 @@ def attention_cached(
     out: _Out,
     stream: int | None = None,
 ) -> _Out:
-    """Returns softmax(q · kᵀ · scale) · v over the keys and values of a cache, for one query of each
-    sequence or a few.
+    """Returns softmax(q · kᵀ · scale) · v over the keys and values of a cache, for one query of
+    each sequence or a few.
 
-    `q` is batch × heads × queries × depth, of bfloat16 or float16. `keys` and `values` are batch ×
-    heads × keys × depth or, with a `table`, pages × heads × rows × depth, with 16, 32, 64, 128 or
-    256 rows per page. They have the elements of `q`, or are of float8_e4m3fn, whose factors
-    `key_scales` and `value_scales` are pages or sequences × heads, where either extent may be 1.
-    There may be fewer heads of keys and values, and values may have fewer columns. `lengths` has the number of keys of each sequence,
-    or is None if all have as many as fit. `table` is batch × pages, the numbers of each sequence's
-    pages. Both are of int32, and are read on the device.
+    `q` is batch × heads × queries × depth, of bfloat16 or float16. `keys` and `values` are
+    batch × heads × keys × depth or, with a `table`, pages × heads × rows × depth, with 16, 32,
+    64, 128 or 256 rows per page. They have the elements of `q`, or are of float8_e4m3fn, whose
+    factors `key_scales` and `value_scales` are pages or sequences × heads, where either extent
+    may be 1. There may be fewer heads of keys and values, and values may have fewer columns.
+    `lengths` has the number of keys of each sequence, or is None if all have as many as fit. `table` is
+    batch × pages, the numbers of each sequence's pages. Both are of int32, and are read on the
+    device.
 
     With `causal`, the last query of a sequence is at the position of its last key. `slopes`
     (ALiBi) and `sinks` have a float32 for each head of queries. `bias` is added to the scores:
@@ -489,14 +491,14 @@ def mla_attention(
     out: None = None,
     stream: int | None = None,
 ) -> Array:
-    """Returns softmax(q · kᵀ · scale) · v over latents: the multi-head latent attention of DeepSeek-V2
-    and V3, after their matrices have been absorbed into the queries.
+    """Returns softmax(q · kᵀ · scale) · v over latents: the multi-head latent attention of
+    DeepSeek-V2 and V3, after their matrices have been absorbed into the queries.
 
-    `q` is batch × heads × queries × 576, of bfloat16 or float16. `latents` are batch × 1 × keys ×
-    512 and `rotated` batch × 1 × keys × 64 or, with a `table`, pages × 1 × rows × 512 and 64, with
-    32, 64, 128 or 256 rows per page. Each key is a latent and then its rotated columns, and each
-    value is the latent. `lengths` and `table` are those of `attention_cached`. The default of
-    `scale` is 1 / √192. It has no gradient.
+    `q` is batch × heads × queries × 576, of bfloat16 or float16. `latents` are batch × 1 × keys
+    × 512 and `rotated` batch × 1 × keys × 64 or, with a `table`, pages × 1 × rows × 512 and 64,
+    with 32, 64, 128 or 256 rows per page. Each key is a latent and then its rotated columns,
+    and each value is the latent. `lengths` and `table` are those of `attention_cached`. The
+    default of `scale` is 1 / √192. It has no gradient.
     """
 
 @overload
@@ -512,12 +514,12 @@ def mla_attention(
     out: _Out,
     stream: int | None = None,
 ) -> _Out:
-    """Returns softmax(q · kᵀ · scale) · v over latents: the multi-head latent attention of DeepSeek-V2
-    and V3, after their matrices have been absorbed into the queries.
+    """Returns softmax(q · kᵀ · scale) · v over latents: the multi-head latent attention of
+    DeepSeek-V2 and V3, after their matrices have been absorbed into the queries.
 
-    `q` is batch × heads × queries × 576, of bfloat16 or float16. `latents` are batch × 1 × keys ×
-    512 and `rotated` batch × 1 × keys × 64 or, with a `table`, pages × 1 × rows × 512 and 64, with
-    32, 64, 128 or 256 rows per page. Each key is a latent and then its rotated columns, and each
-    value is the latent. `lengths` and `table` are those of `attention_cached`. The default of
-    `scale` is 1 / √192. It has no gradient.
+    `q` is batch × heads × queries × 576, of bfloat16 or float16. `latents` are batch × 1 × keys
+    × 512 and `rotated` batch × 1 × keys × 64 or, with a `table`, pages × 1 × rows × 512 and 64,
+    with 32, 64, 128 or 256 rows per page. Each key is a latent and then its rotated columns,
+    and each value is the latent. `lengths` and `table` are those of `attention_cached`. The
+    default of `scale` is 1 / √192. It has no gradient.
     """

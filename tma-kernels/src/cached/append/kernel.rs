@@ -28,8 +28,8 @@ pub mod rows {
         pub sin: [f32; 8],
     }
 
-    /// Returns a number as an element of a cache: if that is narrow, its product with the inverse of
-    /// the scale.
+    /// Returns a number as an element of a cache: if that is narrow, its product with the inverse
+    /// of the scale.
     #[tma_device]
     pub fn stored<C: TileElement + Number, const IS_NARROW: bool>(x: f32, inverse: f32) -> C {
         cast::<C>(if IS_NARROW { x * inverse } else { x })

@@ -26,8 +26,8 @@ pub struct KeyValueCacheMut<'a, T> {
 }
 
 impl<'a> KeyValueCacheMut<'a, e4m3> {
-    /// Sets the factors of keys and values, which are read on the device, and must not be 0. New rows
-    /// are divided by those of their page or sequence and head. Without factors, they are 1.
+    /// Sets the factors of keys and values, which are read on the device, and must not be 0. New
+    /// rows are divided by those of their page or sequence and head. Without factors, they are 1.
     ///
     /// ```
     /// use tma_kernels::cached::{AppendOptions, CacheScales, KeyValueCacheMut, append};
@@ -169,11 +169,12 @@ pub enum RotaryQueries<'a, T> {
 /// of its time. A call allocates nothing and does not wait. Rotations are computed in `f32`, and
 /// rounded once to `T`.
 ///
-/// A cache may have elements of [`e4m3`] with [scales](KeyValueCacheMut::with_scales), which are normal
-/// numbers. After the rotation, keys and values are multiplied by the inverse of their scale in `f32`,
-/// and rounded to the nearest `e4m3`: the greatest one, 448, if they are beyond it. A call does not
-/// compute scales. [`cached_attention`](super::cached_attention) reads such a cache if the depth is a
-/// multiple of 16. Caches whose values are narrower than keys, and latents, are not written.
+/// A cache may have elements of [`e4m3`] with [scales](KeyValueCacheMut::with_scales), which are
+/// normal numbers. After the rotation, keys and values are multiplied by the inverse of their scale
+/// in `f32`, and rounded to the nearest `e4m3`: the greatest one, 448, if they are beyond it. A
+/// call does not compute scales. [`cached_attention`](super::cached_attention) reads such a cache
+/// if the depth is a multiple of 16. Caches whose values are narrower than keys, and latents, are
+/// not written.
 ///
 /// # Errors
 ///

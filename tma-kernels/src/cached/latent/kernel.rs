@@ -55,18 +55,30 @@ pub mod warpgroups {
         [from.get(own_row), from.get(own_row + 8)]
     }
 
-    /// Writes factors of a lane's two rows for the other warpgroup.
+    /// Writes weights, and the factors of a lane's two rows, for the other warpgroup and for
+    /// matmuls.
     #[tma_device]
-    fn send(to: Factors, own_row: u32, factors: [f32; 2]) {
+    fn send<T: TileElement>(
+        weights: &Accumulator<f32, ROWS, KEYS>,
+        factors: [f32; 2],
+        weights_to: Weights<T>,
+        factors_to: Factors,
+        own_row: u32,
+    ) where
+        f32: PackAs<T> + StoreAs<T>,
+    {
+        weights.store(weights_to);
         if lane_idx() % 4 == 0 {
-            to.set(own_row, factors[0]);
-            to.set(own_row + 8, factors[1]);
+            factors_to.set(own_row, factors[0]);
+            factors_to.set(own_row + 8, factors[1]);
         }
+        fence_proxy_async();
+        sync_warpgroup();
     }
 
-    /// Converts scores of keys from `first` on to weights, of a sequence of `keys` keys. If peaks rise,
-    /// the result is true, and earlier sums must be multiplied by `shrink`. Rows of `latents` beyond
-    /// the sequence may hold anything: they become zeros.
+    /// Converts scores of keys from `first` on to weights, of a sequence of `keys` keys. If peaks
+    /// rise, the result is true, and earlier sums must be multiplied by `shrink`. Rows of `latents`
+    /// beyond the sequence may hold anything: they become zeros.
     #[tma_device]
     fn weigh<T: TileElement + Number, const SHIFT: i32>(
         scores: &mut Accumulator<f32, ROWS, KEYS>,
@@ -140,9 +152,9 @@ pub mod warpgroups {
     /// the others are `rotated`. There is one head of keys. Parameters are those of
     /// [`many_rows`](crate::cached::many_rows).
     ///
-    /// One warp loads. The first of two warpgroups computes scores and weights, and sends weights to
-    /// the second one through shared memory. Each multiplies them by half of the columns of values,
-    /// because the sums of all columns are more than the registers of one warpgroup.
+    /// One warp loads. The first of two warpgroups computes scores and weights, and sends weights
+    /// to the second one through shared memory. Each multiplies them by half of the columns of
+    /// values, because the sums of all columns are more than the registers of one warpgroup.
     #[tma_kernel(threads = 384, max_registers = 168, unchecked, instances(
         (T, SHIFT) in [bf16 = (bf16, 32), f16 = (f16, -7)],
         let STAGES = 3,
@@ -314,10 +326,13 @@ pub mod warpgroups {
                                 thread,
                             );
                             received[count % 2].wait((count / 2 % 2) ^ 1);
-                            scores.store(weights_of_stages[count % 2]);
-                            send(factors_of_stages[count % 2], own_row, shrink);
-                            fence_proxy_async();
-                            sync_warpgroup();
+                            send(
+                                &scores,
+                                shrink,
+                                weights_of_stages[count % 2],
+                                factors_of_stages[count % 2],
+                                own_row,
+                            );
                             if elect_one() {
                                 sent[count % 2].arrive();
                             }
@@ -344,10 +359,13 @@ pub mod warpgroups {
                                     thread,
                                 );
                                 received[count % 2].wait((count / 2 % 2) ^ 1);
-                                scores.store(weights_of_stages[count % 2]);
-                                send(factors_of_stages[count % 2], own_row, shrink);
-                                fence_proxy_async();
-                                sync_warpgroup();
+                                send(
+                                    &scores,
+                                    shrink,
+                                    weights_of_stages[count % 2],
+                                    factors_of_stages[count % 2],
+                                    own_row,
+                                );
                                 if elect_one() {
                                     sent[count % 2].arrive();
                                 }
@@ -424,8 +442,8 @@ pub mod warpgroups {
                     let work = announced(announcements[taken_units % 2]);
                     is_over = work.parts == 0;
                     if !is_over {
-                        // The other warpgroup has multiplied the queries of the unit before, because it
-                        // has sent its factors.
+                        // The other warpgroup has multiplied the queries of the unit before,
+                        // because it has sent its factors.
                         let own = latent_queries.columns::<HALF>(1);
                         load_queries(own, q, of_q, problem, work, work.row, HALF, LATENTS, thread);
                         fence_proxy_async();

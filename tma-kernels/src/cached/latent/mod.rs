@@ -11,8 +11,9 @@ use super::{
     PageIndices, launch,
 };
 
-/// The scale of scores of heads with 128 columns and 64 that are rotated, before they are multiplied
-/// by the matrices of latents: 1 / √192. Source: DeepSeek-AI, "DeepSeek-V2", section 2.1.
+/// The scale of scores of heads with 128 columns and 64 that are rotated, before they are
+/// multiplied by the matrices of latents: 1 / √192. Source: DeepSeek-AI, "DeepSeek-V2", section
+/// 2.1.
 const SCALE: f32 = 0.072_168_78;
 
 /// The latents of several sequences, and the rotated columns of their keys. They are two views of
@@ -27,8 +28,8 @@ impl<'a, T> LatentCache<'a, T> {
         Self(KeyValueCache::contiguous(rotated, latents))
     }
 
-    /// Returns a cache in pages: `latents` are pages × 1 × rows × 512, and `rotated` are pages × 1 ×
-    /// rows × 64, with 32, 64, 128 or 256 rows per page. The `table` is that of
+    /// Returns a cache in pages: `latents` are pages × 1 × rows × 512, and `rotated` are pages × 1
+    /// × rows × 64, with 32, 64, 128 or 256 rows per page. The `table` is that of
     /// [`KeyValueCache::paged`].
     pub fn paged(
         latents: TensorView<'a, T, 4>,
@@ -78,10 +79,10 @@ pub struct MlaAttentionOptions<'a> {
 /// into the queries.
 ///
 /// `q` is batch × heads × queries × 576: 512 columns for latents, and then 64 rotated ones. `o` is
-/// batch × heads × queries × 512. There is one head of keys, of which each key is a latent and then its
-/// rotated columns, and each value is the latent, which is read once for 64 rows of queries. Views need
-/// not be contiguous, except for rows, which begin at multiples of 16 bytes. The batch is at most
-/// 4096, or 2048 with page indices. A query that sees no key has the result zero.
+/// batch × heads × queries × 512. There is one head of keys, of which each key is a latent and then
+/// its rotated columns, and each value is the latent, which is read once for 64 rows of queries.
+/// Views need not be contiguous, except for rows, which begin at multiples of 16 bytes. The batch
+/// is at most 4096, or 2048 with page indices. A query that sees no key has the result zero.
 ///
 /// Lengths, tables, the division of keys, the workspace and the precision are as for
 /// [`cached_attention`](super::cached_attention).

@@ -47,8 +47,9 @@ pub mod slots {
     }
 
     /// Orders this thread's accesses to the block's slots before those of copies. In a kernel that
-    /// writes to arrays of other blocks, `fence_proxy_async()` is for the shared memory of the cluster,
-    /// and waits for all earlier accesses to global memory as well. No other block uses the slots.
+    /// writes to arrays of other blocks, `fence_proxy_async()` is for the shared memory of the
+    /// cluster, and waits for all earlier accesses to global memory as well. No other block uses
+    /// the slots.
     #[tma_device]
     pub fn fence_slots() {
         // SAFETY: the instruction only orders accesses.
@@ -56,7 +57,8 @@ pub mod slots {
     }
 
     /// Waits as `barrier.wait(parity)` does, for copies and threads of this block. In a kernel with
-    /// clusters, that is for threads of other blocks as well, and invalidates the L1 cache each time.
+    /// clusters, that is for threads of other blocks as well, and invalidates the L1 cache each
+    /// time.
     #[tma_device]
     pub fn wait_in_block(barrier: Barrier, parity: u32) {
         // SAFETY: the instructions wait for a barrier, and access nothing else.
@@ -91,8 +93,8 @@ pub mod slots {
         if slot + 1 == SLOTS { 0 } else { slot + 1 }
     }
 
-    /// Loads the pieces of all rows of the cluster that count, once their slots are free. One thread
-    /// calls it.
+    /// Loads the pieces of all rows of the cluster that count, once their slots are free. One
+    /// thread calls it.
     #[tma_device]
     pub fn load_pieces<T: TileElement, const LEN: u32, const V: usize>(
         from: Global<T>,
@@ -132,7 +134,8 @@ pub mod slots {
         }
     }
 
-    /// Stores the pieces of gradients, once they are done, and frees their slots. One thread calls it.
+    /// Stores the pieces of gradients, once they are done, and frees their slots. One thread calls
+    /// it.
     #[tma_device]
     pub fn store_pieces<T: TileElement, const LEN: u32, const V: usize>(
         to: Global<T>,

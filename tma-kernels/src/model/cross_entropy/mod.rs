@@ -22,8 +22,8 @@ use crate::dependent::dependent;
 /// The blocks of a cluster at most.
 const MOST_BLOCKS: usize = 8;
 
-/// The vectors that a block has at least of rows that stay in shared memory: half of them would leave
-/// most of its threads idle.
+/// The vectors that a block has at least of rows that stay in shared memory: half of them would
+/// leave most of its threads idle.
 const LEAST_VECTORS: u32 = 256;
 
 /// Options of [`cross_entropy`].
@@ -66,9 +66,9 @@ impl Default for CrossEntropyOptions<'_> {
 ///
 /// `logits` is rows × columns, of up to 2^26 columns. Rows may be apart, and begin anywhere, but the
 /// first one begins at a multiple of 16 bytes. Exponentials are taken relative to the greatest
-/// element and summed in `f32`, in an order that depends on the shape, the position of the row and the
-/// device. A row with a NaN or +∞, or of -∞ alone, has a loss of NaN, and so has one whose label is
-/// neither a column nor ignored. A call allocates nothing and does not wait.
+/// element and summed in `f32`, in an order that depends on the shape, the position of the row and
+/// the device. A row with a NaN or +∞, or of -∞ alone, has a loss of NaN, and so has one whose
+/// label is neither a column nor ignored. A call allocates nothing and does not wait.
 ///
 /// ```
 /// use tma_kernels::model::{CrossEntropyOptions, count_labels, cross_entropy, mean_loss};
@@ -259,8 +259,8 @@ impl StagedDivision {
     /// none if rows are longer, or too short to keep the threads of a block busy.
     ///
     /// All clusters run at the same time: of as many blocks each, the device has `resident` blocks.
-    /// They can be fewer than the multiprocessors have room for, since a cluster has to fit in one of
-    /// the groups of these, and the others would wait for the first ones to end.
+    /// They can be fewer than the multiprocessors have room for, since a cluster has to fit in one
+    /// of the groups of these, and the others would wait for the first ones to end.
     fn of<T: ModelElement>(
         rows: Rows,
         resident: impl Fn(u32) -> Result<u32, Error>,

@@ -9,8 +9,9 @@ use tma_runtime::tma_module;
 /// A cluster has one row after the other, and its blocks have equal shares of it. A share is a
 /// sequence of pieces, each of which fills a slot of shared memory. A block walks over its pieces
 /// twice: first for the sum, and, once the cluster has added up all sums, for the gradient, which
-/// replaces the piece in shared memory. A warp loads pieces into slots that are free, and another one
-/// stores those that are done. The other warps wait for each other only once in a row, for the sums.
+/// replaces the piece in shared memory. A warp loads pieces into slots that are free, and another
+/// one stores those that are done. The other warps wait for each other only once in a row, for the
+/// sums.
 #[tma_module]
 pub mod pieces {
     use tma_runtime::prelude::*;
@@ -110,8 +111,8 @@ pub mod pieces {
     }
 
     /// Computes what [`losses`](super::super::kernel::rows::losses) does, of rows whose shares fit
-    /// in shared memory. The protocol checker does not decide it, because of its `ptx!`; the tests on
-    /// the simulator check its barriers.
+    /// in shared memory. The protocol checker does not decide it, because of its `ptx!`; the tests
+    /// on the simulator check its barriers.
     #[tma_kernel(threads = THREADS, min_blocks = BLOCKS, cluster = launch, unchecked, instances(
         (T, FORM) in [bf16 = (bf16, 1), f16 = (f16, 0), f32 = (f32, 0)],
         IN_PLACE in [apart = 0, in_place = 1],
@@ -281,8 +282,8 @@ pub mod pieces {
                         mine = add::<1, 1, 1>(mine, [[edge; 1]; 1], 0, 1, 1, share, smoothing > 0.0);
                     }
 
-                    // The store completes the load of the logit before the exchange, after which the
-                    // gradient may replace it.
+                    // The store completes the load of the logit before the exchange, after which
+                    // the gradient may replace it.
                     if is_first {
                         label_logit.set(0, of_label);
                     }

@@ -27,9 +27,9 @@ pub mod tokens {
     /// Threads of a block that adds up rows, and a position of a chunk for each.
     pub const THREADS: u32 = 256;
 
-    /// Returns the index of what `join` needs of a chunk, in the second half of the order: the token
-    /// whose rows begin in the chunk and continue after it, or `NONE`, and then whether the chunk only
-    /// has rows of a token that began in an earlier one and continues after it.
+    /// Returns the index of what `join` needs of a chunk, in the second half of the order: the
+    /// token whose rows begin in the chunk and continue after it, or `NONE`, and then whether the
+    /// chunk only has rows of a token that began in an earlier one and continues after it.
     #[tma_device]
     pub fn note_of(count: u32, chunk: u32) -> u32 {
         count + 2 * chunk
@@ -117,11 +117,11 @@ pub mod tokens {
 
     /// Adds up the rows of each token of a chunk, in the order of positions. `width` threads have a
     /// chunk: whole warps, of which each thread has a vector of columns. `parts` has two rows for
-    /// each chunk: the sum of a token whose rows began in an earlier chunk, and that of one whose rows
-    /// continue in the next.
+    /// each chunk: the sum of a token whose rows began in an earlier chunk, and that of one whose
+    /// rows continue in the next.
     ///
-    /// Each lane of a warp first loads a position of the chunk, and its token, so that loads of rows
-    /// wait for nothing.
+    /// Each lane of a warp first loads a position of the chunk, and its token, so that loads of
+    /// rows wait for nothing.
     #[tma_kernel(threads = THREADS, min_blocks = 2, unchecked, instances(
         T in [bf16, f16, f32],
         G in [bf16, f16, f32],
@@ -286,7 +286,8 @@ pub mod tokens {
         let mut chunk = mine.row + 1;
         let mut continues = true;
         while continues {
-            // Loads do not wait for each other, and those beyond the token's last chunk are not used.
+            // Loads do not wait for each other, and those beyond the token's last chunk are not
+            // used.
             let mut passes = [0u32; 8];
             let mut heads = [[0.0f32; W]; 8];
             for i in unroll(0..AHEAD) {

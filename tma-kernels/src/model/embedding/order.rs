@@ -55,9 +55,9 @@ pub mod positions {
         Scan { before: before + up_to - x, all: warp_reduce_add(of_lane) }
     }
 
-    /// Returns every 32nd token from `first` on, of which those from the `end` on are `NONE`. An index
-    /// is compared with the length by a condition of the load: with checks in between, loads would
-    /// wait for each other.
+    /// Returns every 32nd token from `first` on, of which those from the `end` on are `NONE`. An
+    /// index is compared with the length by a condition of the load: with checks in between, loads
+    /// would wait for each other.
     #[tma_device]
     pub fn some_tokens(tokens: Global<u32>, first: u32, end: u32, token_step: u64) -> [u32; 16] {
         let mut all = [NONE; 16];

@@ -114,8 +114,8 @@ macro_rules! parts {
             ///
             /// # Safety
             ///
-            /// Whatever uses the result accesses only elements of this view. The memory between them
-            /// may belong to others, or to nobody.
+            /// Whatever uses the result accesses only elements of this view. The memory between
+            /// them may belong to others, or to nobody.
             ///
             /// # Errors
             ///
